@@ -34,7 +34,7 @@ from benchmarks.identification_estimates import (
 from benchmarks.records import Record
 from benchmarks.unmodelled_arms import RATE, STICKING, Motion, UnmodelledArm, named
 from dynamics_ros.estimation import ContactPipeline, ContactState
-from dynamics_ros.estimation.contact import hypotheses, location
+from dynamics_ros.estimation.contact import location
 from dynamics_ros.estimation.contact.occlusion import PosedSurfaces
 from dynamics_ros.estimation.contact_settings import UnexplainedSettings
 from dynamics_ros.estimation.samples.robot_state import RobotState
@@ -122,15 +122,17 @@ MECHANISMS: dict[str, tuple[Change, ...]] = {
     'fixed friction, with adaptation': (_set('adaptation.enabled', True),),
 }
 
+POSSIBLE_NOISES = location.possible_noises
+
 LOCATION: dict[str, tuple[Any, str, object] | None] = {
     'everything': None,
     'occlusion': (PosedSurfaces, 'hide', lambda _, link, points, forces: points[:, 0] > np.inf),
     'larger noise than stated': (
         location,
         'possible_noises',
-        lambda stated, moving: hypotheses.possible_noises(stated, moving)[:1],
+        lambda stated, moving: POSSIBLE_NOISES(stated, moving)[:1],
     ),
-    'nine of twelve refined pieces': (hypotheses, 'MAX_REFINED', 3),
+    'nine of twelve refined pieces': (location, 'MAX_REFINED', 3),
 }
 """Replaced attribute of each mechanism of the contact location: owner, name, value."""
 

@@ -107,9 +107,9 @@ class ArmReport(Report):
     push_detected_after_ms: float | None = None  # from the first joint state of the push
     contact_link: str | None = None  # that contact_node reports at the end of the push
     inverse_kinematics_success: bool = False
-    inverse_kinematics_error_m: float | None = None  # by `LagrangianReference`
+    inverse_kinematics_error_m: float | None = None  # by kernels in plain Python
     inverse_kinematics_ms: float | None = None  # time of the call
-    inverse_dynamics_error_nm: float | None = None  # to Lagrange's equations
+    inverse_dynamics_error_nm: float | None = None  # to kernels in plain Python
     inverse_dynamics_ms: float | None = None  # time of the call
 
     def next(self) -> ArmReport:
@@ -208,12 +208,12 @@ class Measures:
             self._report.require(fits, f'the pose is off by {m:.1e} m, {rad:.1e} rad')
 
     def gravity(self) -> None:
-        """Error of the published gravity torques, by the gradient of the potential energy."""
+        """Error of the published gravity torques, by kernels in plain Python."""
         outputs = self._outputs
         # Few, because the true torques of a state take a millisecond.
         samples = matched(outputs.gravity, outputs.joint_states, first=self._first, most=50)
         if self._are_enough('gravity torques', samples):
-            truth = [self._subject.reference.gravity_torques(state.q) for *_, state in samples]
+            truth = [self._subject.reference.gravity(state.q) for *_, state in samples]
             torques = [torques for _, torques, _ in samples]
             error = self._torque_error('gravity torques', torques, truth)
             self._report.gravity_torque_error_nm = error
@@ -266,9 +266,9 @@ class Measures:
         self._expect('push', error < PUSH_TOLERANCE, failure)
 
     def inverse_kinematics(self, target: Array, q: Array, took: float) -> None:
-        """Check a solution q (n) for a target (4, 4) by an independent forward kinematics."""
-        report, robot = self._report, self._subject.robot
-        m, rad = pose_error(self._subject.reference.pose(q, self._subject.tool), target)
+        """Check a solution q (n) for a target (4, 4) by forward kinematics in plain Python."""
+        report, robot, tool = self._report, self._subject.robot, self._subject.tool
+        m, rad = pose_error(self._subject.reference.forward_kinematics(q, tool), target)
         report.inverse_kinematics_error_m, report.inverse_kinematics_ms = m, took * 1e3
         inside = bool(np.all((q >= robot.lower_limits - 1e-9) & (q <= robot.upper_limits + 1e-9)))
         report.require(inside, 'inverse kinematics leaves the joint limits')
@@ -277,7 +277,7 @@ class Measures:
         report.inverse_kinematics_success = inside and close
 
     def inverse_dynamics(self, truth: Array, torques: Array, took: float) -> None:
-        """Compare torques (n) of the service with those of Lagrange's equations."""
+        """Compare torques (n) of the service with those of kernels in plain Python."""
         error = self._torque_error('inverse dynamics', [torques], [truth])
         self._report.inverse_dynamics_error_nm = error
         self._report.inverse_dynamics_ms = took * 1e3
@@ -376,7 +376,7 @@ class ArmDemonstration:
                 f'{report.push_compared} off by {report.push_error_percent:.2f} %'
             )
 
-        target = subject.reference.pose(subject.target(), subject.tool)
+        target = subject.reference.forward_kinematics(subject.target(), subject.tool)
         figure = 'inverse kinematics'
         if answer := ask(report, figure, lambda: outputs.inverse_kinematics(target)):
             measures.inverse_kinematics(target, *answer)

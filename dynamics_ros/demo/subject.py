@@ -19,7 +19,6 @@ from dynamics_ros.model.urdf import read_urdf
 from dynamics_ros.robot import Robot
 from dynamics_ros.simulation import (
     Actuators,
-    LagrangianReference,
     comfortable_posture,
     gentle_push,
     require_simulable,
@@ -41,7 +40,7 @@ class Subject:
 
     Attributes:
         robot: the robot.
-        reference: independent computation of its poses and torques, from Lagrange's equations.
+        reference: the same robot without compiled kernels, for the true poses and torques.
         tool: frame that is observed and pushed.
         posture: centre (n) of the simulated motion.
         force: force (3) of the push, in root axes [N].
@@ -49,7 +48,7 @@ class Subject:
     """
 
     robot: Robot
-    reference: LagrangianReference
+    reference: Robot
     tool: str
     posture: Array
     force: Array
@@ -74,7 +73,7 @@ class Subject:
             reason = 'no joint feels a force at its origin: a link farther from the axes would do'
             raise ModelError(f'link {tool!r}', reason)
         observable = int(np.linalg.matrix_rank(J, tol=1e-6)) == 6
-        reference = LagrangianReference(urdf, robot.joint_names)
+        reference = Robot(robot.model, backend='python')
         return cls(robot, reference, tool, posture, force, observable)
 
     def node_parameters(self) -> Mapping[str, Mapping[str, Any]]:

@@ -3,8 +3,11 @@
 """Contact estimation: external joint torques, frame wrenches, contact states and taring."""
 
 from dynamics_ros.estimation.contact.detector import ContactDetector, ContactReport, ContactState
-from dynamics_ros.estimation.contact.hypotheses import ContactLocation
-from dynamics_ros.estimation.contact.location import ContactLocator, links_without_surface
+from dynamics_ros.estimation.contact.location import (
+    ContactLocation,
+    ContactLocator,
+    links_without_surface,
+)
 from dynamics_ros.estimation.contact.surface import Surface, sample_surfaces
 from dynamics_ros.estimation.samples.sample_filter import SampleFilter
 
@@ -15,14 +18,15 @@ from .efforts import EffortCheck, EffortReport, EffortVerdict, EffortWatch
 from .external_torques import ExternalTorques
 from .gravity_filter import GravityFilter
 from .legged import FootContactEstimator, FootContacts
-from .observer_events import ObserverEvent
 from .observers import (
+    OBSERVERS,
     MomentumObserver,
+    ObserverEvent,
+    StaticObserver,
     ThirdOrderMomentumObserver,
     TorqueObserver,
 )
 from .payload_identification import NotIdentifiableError, PayloadEstimate, PayloadIdentifier
-from .static_observer import OBSERVERS, StaticObserver
 from .tare import Tare, TareResult
 from .uncertainty.friction_adaptation import FrictionAdaptation
 from .uncertainty.noise import NoiseGains

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,16 +22,13 @@ from .contact_settings import (
 )
 from .effort_model import EffortModel
 from .legged import FootContactEstimator
-from .observers import TorqueObserver
+from .observers import OBSERVERS, StaticObserver, TorqueObserver
 from .samples.robot_state import RobotState
 from .samples.sample_filter import SampleFilter
-from .static_observer import OBSERVERS, StaticObserver
 from .uncertainty.friction_adaptation import MIN_SPEED, FrictionAdaptation
 from .uncertainty.postures import KnownPostures
 from .uncertainty.thresholds import (
     by_effort_limit,
-    external_torque_noise,
-    largest_momentum_noise,
     motion_scales,
     sigmas_for_rate,
 )
@@ -58,45 +56,19 @@ COLLISION = 0.2
 """Default collision threshold as a share of the effort limit."""
 
 
-def update_noise(
-    robot: Robot,
-    values: ContactSettings,
-    momentum_noise: Array,
-    interval: float,
-    observer: TorqueObserver,
-    estimator: WrenchEstimator,
-    detector: ContactDetector,
-    feet: FootContactEstimator | None,
-    excess: Array,
-    increase: Array,
-) -> Array:
-    """Updates noise levels and thresholds of the estimators for a sample interval.
+def joint_values(robot: Robot, values: ContactSettings) -> Callable[..., Array]:
+    """Returns a function that expands a setting by its dotted name, see ``per_velocity``."""
 
-    Args:
-        robot, values: the robot and the parameters.
-        momentum_noise: (nv) largest noise of momenta, from ``momentum_noise``.
-        interval: time between samples [s].
-        observer, estimator, detector, feet: estimators to update.
-        excess: (nv) observed deviation beyond the stated one; it increases the wrench covariance.
-        increase: (nv) increase of the contact thresholds.
+    def of(name: str, base: float | None = None) -> Array:
+        given = attrgetter(name)(values)
+        return per_velocity(robot, given, name, base)
 
-    Returns:
-        (nv) stated deviation of the external torque at the largest inertia of the robot.
-    """
-    gains = observer.noise_gains(interval)
-    effort_noise = per_velocity(robot, values.effort.noise, 'effort.noise')
-    model_error = _or_share(robot, values.effort.model_error, 'effort.model_error', MODEL_ERROR)
-    own = external_torque_noise(gains, effort_noise, np.zeros(robot.nv), model_error)
-    estimator.change_noise(own, gains.momentum, excess)
-    if feet is not None:
-        feet.change_noise(own, gains.momentum)
-    scatter = external_torque_noise(gains, effort_noise, momentum_noise, model_error)
-    contact, collision = thresholds_of(robot, values, scatter)
-    if not values.thresholds.collision:
-        # What is no contact is no collision either.
-        collision = np.where(increase > 0.0, np.maximum(collision, contact + increase), collision)
-    detector.change_thresholds(contact + increase, collision)
-    return scatter
+    return of
+
+
+def model_error(robot: Robot, values: ContactSettings) -> Array:
+    """Returns the deviation (nv) of the errors of the model at rest [Nm or N]."""
+    return _or_share(robot, values.effort.model_error, 'effort.model_error', MODEL_ERROR)
 
 
 def thresholds_of(robot: Robot, values: ContactSettings, scatter: Array) -> tuple[Array, Array]:
@@ -116,7 +88,7 @@ def contact_sigmas(robot: Robot, values: ContactSettings) -> Array:
     given = values.thresholds
     sigmas = SIGMAS
     if given.false_alarms_per_hour:
-        gain = per_velocity(robot, values.observer.gain, 'observer.gain')
+        gain = joint_values(robot, values)('observer.gain')
         sigmas = sigmas_for_rate(given.false_alarms_per_hour, gain)
     tail = per_velocity(robot, values.unexplained.tail or (1.0,), 'unexplained.tail')
     return sigmas * tail
@@ -139,7 +111,7 @@ def unexplained(robot: Robot, values: ContactSettings) -> UnexplainedTorque | No
         )
         for name in names
     }
-    noise = per_velocity(robot, values.effort.velocity_noise, 'effort.velocity_noise')
+    noise = joint_values(robot, values)('effort.velocity_noise')
     return UnexplainedTorque(robot, Unexplained(constant=np.zeros(robot.nv), **rows), noise)
 
 
@@ -188,26 +160,18 @@ def consistent(observer: TorqueObserver, first: RobotState, second: RobotState) 
     return bool(with_first < without)
 
 
-def momentum_noise(robot: Robot, values: ContactSettings) -> Array:
-    """Returns the largest noise (nv) of momenta; needs the kernel of the mass matrix."""
-    noise = per_velocity(robot, values.effort.velocity_noise, 'effort.velocity_noise')
-    return largest_momentum_noise(robot, noise)
-
-
 def observer(robot: Robot, values: ContactSettings, kind: str) -> TorqueObserver:
     """Creates an observer of the given kind."""
-    noise = {
-        name: per_velocity(robot, getattr(values.effort, name), f'effort.{name}')
-        for name in ('velocity_differenced', 'velocity_cutoff')
-    }
+    of = joint_values(robot, values)
     return OBSERVERS[kind](
         robot,
-        per_velocity(robot, values.observer.gain, 'observer.gain'),
+        of('observer.gain'),
         effort_model=effort_model(robot, values.effort, values.friction),
         max_gap=values.observer.max_gap,
         effort_sampling=values.effort.sampling,
         transition_time=values.observer.transition_time,
-        **noise,
+        velocity_differenced=of('effort.velocity_differenced'),
+        velocity_cutoff=of('effort.velocity_cutoff'),
     )
 
 
@@ -242,12 +206,12 @@ def sample_filter(
     consistent: Callable[[RobotState, RobotState], bool],
 ) -> SampleFilter:
     """Creates a sample filter for joint states."""
-    effort = values.effort
+    of = joint_values(robot, values)
     return SampleFilter(
         robot,
-        velocity_noise=per_velocity(robot, effort.velocity_noise, 'effort.velocity_noise'),
-        effort_noise=per_velocity(robot, effort.noise, 'effort.noise'),
-        effort_scale=per_velocity(robot, effort.scale, 'effort.scale', base=1.0),
+        velocity_noise=of('effort.velocity_noise'),
+        effort_noise=of('effort.noise'),
+        effort_scale=of('effort.scale', 1.0),
         motion=motion_scales(robot),
         max_gap=values.observer.max_gap,
         consistent=consistent,
@@ -257,10 +221,9 @@ def sample_filter(
 def detector(robot: Robot, values: ContactSettings) -> ContactDetector:
     """Creates a contact detector; thresholds reflect the model error only until noise is known."""
     given = values.thresholds
-    model_error = _or_share(robot, values.effort.model_error, 'effort.model_error', MODEL_ERROR)
     return ContactDetector(
         robot,
-        *thresholds_of(robot, values, model_error),
+        *thresholds_of(robot, values, model_error(robot, values)),
         velocity_term=(
             np.zeros(robot.nv)
             if is_calibrated(values) and not given.velocity
@@ -274,7 +237,7 @@ def wrench_estimator(
     robot: Robot, values: ContactSettings, frames: Sequence[str]
 ) -> WrenchEstimator:
     """Creates a wrench estimator; it assumes effort noise only until more is known."""
-    wrench = values.wrench
+    wrench, of = values.wrench, joint_values(robot, values)
     points = None
     if wrench.reference_points:
         if len(wrench.reference_points) != 3 * len(frames):
@@ -289,8 +252,8 @@ def wrench_estimator(
     return WrenchEstimator(
         robot,
         frames,
-        effort_noise=per_velocity(robot, values.effort.noise, 'effort.noise'),
-        velocity_noise=per_velocity(robot, values.effort.velocity_noise, 'effort.velocity_noise'),
+        effort_noise=of('effort.noise'),
+        velocity_noise=of('effort.velocity_noise'),
         expressed_in=wrench.expressed_in or frames,
         reference_points=points,
         force_only=wrench.force_only,
@@ -300,14 +263,14 @@ def wrench_estimator(
 
 def feet(robot: Robot, values: ContactSettings) -> FootContactEstimator | None:
     """Creates a foot contact estimator; None if no feet are configured."""
-    given = values.feet
+    given, of = values.feet, joint_values(robot, values)
     if not given.frames:
         return None
     return FootContactEstimator(
         robot,
         given.frames,
-        effort_noise=per_velocity(robot, values.effort.noise, 'effort.noise'),
-        velocity_noise=per_velocity(robot, values.effort.velocity_noise, 'effort.velocity_noise'),
+        effort_noise=of('effort.noise'),
+        velocity_noise=of('effort.velocity_noise'),
         friction=given.friction,
     )
 

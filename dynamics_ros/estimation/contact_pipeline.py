@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,20 +13,17 @@ from numpy.typing import NDArray
 from dynamics_ros.reasons import Explanation, Reason
 
 from . import contact_estimators as estimators
-from .contact.detector import ContactReport
+from .contact.detector import NO_CONTACT, ContactReport, Exceeded
 from .contact_settings import ContactSettings
 from .efforts import EffortCheck, EffortVerdict, EffortWatch
-from .external_torques import Compared, Estimates, ExternalTorques, index_of
+from .external_torques import Estimates, ExternalTorques, index_of
 from .legged import FootContacts
-from .observer_events import IGNORED, RESTARTS, UPDATED
-from .observers import TorqueObserver
-from .samples.cadence import MeasuredInterval
+from .observers import IGNORED, RESTARTS, UPDATED, StaticObserver, TorqueObserver
 from .samples.overdue_joints import OverdueJoints
 from .samples.robot_state import RobotState
-from .samples.sparse import wanted
-from .static_observer import StaticFallback, StaticObserver
 from .tare import Tare
 from .uncertainty.residual_watch import CHECK_EVERY, ResidualWatch
+from .uncertainty.thresholds import AT_REST, external_torque_noise, largest_momentum_noise
 from .wrench import WrenchEstimate, moving
 
 if TYPE_CHECKING:
@@ -36,7 +33,29 @@ Array = NDArray[np.float64]
 Stamps = NDArray[np.int64]
 
 WAITING = 'the first joint state is held until the next one arrives'
+FIRST_INTERVAL, SAME_INTERVAL = 1e-3, 0.2
+"""Sample interval assumed until it has been measured [s]; relative change that is ignored."""
+
 NO_KERNEL = '{} are published once their kernel is compiled'
+
+
+class Compared(NamedTuple):
+    """External torques of one state or, with a leading axis, of consecutive ones.
+
+    Attributes:
+        values: (nv) tared external torques.
+        deviation: (nv) deviation of the values without contact, if calibrated.
+        exceeded: the thresholds that they exceed.
+    """
+
+    values: Array
+    deviation: Array | None
+    exceeded: Exceeded
+
+    def row(self, i: int) -> Compared:
+        """Returns one state of several."""
+        deviation = None if self.deviation is None else self.deviation[i]
+        return Compared(self.values[i], deviation, self.exceeded.row(i))
 
 
 class ContactPipeline:
@@ -76,9 +95,9 @@ class ContactPipeline:
         )
         self.estimated_state: RobotState | None = None
         self.observer = estimators.observer(robot, values, values.observer.kind)
-        self._fallback = StaticFallback(
-            lambda: estimators.observer(robot, values, StaticObserver.kind)
-        )
+        # Observer while velocities are missing, and the state before.
+        self._static: TorqueObserver | None = None
+        self._before: RobotState | None = None
         self.adaptation = estimators.adaptation(robot, values, lambda: self.observer)
         self.estimator = estimators.wrench_estimator(robot, values, self.frames)
         self.detector = estimators.detector(robot, values)
@@ -86,21 +105,17 @@ class ContactPipeline:
         self._postures = estimators.known_postures(robot, values)
         self.feet = estimators.feet(robot, values)
         held = None if self.unexplained is None else self.unexplained.standing
-        model, still = self.observer.effort_model, values.tare.max_velocity
-        self.effort_check = EffortCheck(robot, model, friction=held, max_velocity=still)
-        self.effort_watch = EffortWatch(robot, self.observer.effort_model, values.effort.sampling)
-        tare = values.tare
-        self.residuals = ResidualWatch(robot, max_velocity=tare.max_velocity)
+        model = self.observer.effort_model
+        self.effort_check = EffortCheck(robot, model, friction=held)
+        self.effort_watch = EffortWatch(robot, model, values.effort.sampling)
+        self.residuals = ResidualWatch(robot)
         self.uncertain_frames: frozenset[str] = frozenset()
-        self.tare = Tare(
-            robot.nv,
-            window=tare.window,
-            max_velocity=tare.max_velocity * model.motion,
-            max_deviation=tare.max_deviation,
-        )
-        self._overdue_joints = OverdueJoints(model.motion, robot.joint_v_indices)
+        self.tare = Tare(robot.nv, window=values.tare.window, max_velocity=AT_REST * model.motion)
+        self._overdue_joints = OverdueJoints(AT_REST * model.motion, robot.joint_v_indices)
         self._momentum_noise: Array | None = None
-        self._interval, self._stated = MeasuredInterval(), np.full(robot.nv, np.inf)
+        self._interval, self._stated = FIRST_INTERVAL, np.full(robot.nv, np.inf)
+        # Whether the interval is measured as soon as the observer has settled.
+        self._measures = False
         self._external: ExternalTorques | None = None
 
     def inherit(self, other: ContactPipeline) -> None:
@@ -108,7 +123,7 @@ class ContactPipeline:
         if other.robot.model.joints and other.robot.joint_v_indices != self.robot.joint_v_indices:
             return
         ours, theirs = self.values, other.values
-        self._interval.seconds = other._interval.seconds
+        self._interval, self._measures = other._interval, other._measures
         if self.samples.inherit(other.samples):
             self.estimated_state, self._external = other.estimated_state, other._external
         # Same tree only: the detector stores which link lies behind which joint.
@@ -190,7 +205,14 @@ class ContactPipeline:
         """Returns the last estimate, of one state."""
         if self._external is None or self.estimated_state is None or self.unavailable_reason:
             return None
-        return Estimates.of(self.estimated_state, self._external, self.detector.contact_thresholds)
+        values, report, deviation = self._external
+        return Estimates(
+            self.estimated_state.batch(),
+            values[np.newaxis],
+            [report],
+            None if deviation is None else deviation[np.newaxis],
+            self.detector.contact_thresholds[np.newaxis],
+        )
 
     def _estimate(self, state: RobotState, runs: Array) -> ExternalTorques | None:
         """Estimates external torques from a plausible state; None if that is impossible.
@@ -199,9 +221,12 @@ class ContactPipeline:
             state: the state.
             runs: (2, nv) ``effort_runs`` at this state.
         """
-        self.unavailable_reason = ''
-        observer, v = self._fallback.take(self.observer, state)
-        self.warning = self._fallback.warning
+        self.unavailable_reason = self.warning = ''
+        observer, v = self.observer, state.v
+        if state.velocity_missing:
+            observer, v = self._without_velocity(state)
+        else:
+            self._static = self._before = None
         if self.effort_check.wants(state.time):
             self.effort_check.add(state.time, state.q, v, state.effort)
         if self.effort_watch.contradicts(state.q, v, state.effort, runs):
@@ -219,6 +244,23 @@ class ContactPipeline:
         self._learn(observer, state, v, compared, [report])
         return ExternalTorques(values, report, deviation)
 
+    def _without_velocity(self, state: RobotState) -> tuple[TorqueObserver, Array]:
+        """Returns an observer by gravity alone, and velocities from the state before."""
+        before, self._before = self._before, state
+        v = state.v
+        if before is not None and state.time > before.time:
+            v = self.robot.difference(before.q, state.q) / ((state.time - before.time) * 1e-9)
+        if self.observer.kind == StaticObserver.kind:
+            return self.observer, v
+        if self._static is None:
+            self._static = estimators.observer(self.robot, self.values, StaticObserver.kind)
+        self.warning = Explanation(
+            Reason.VELOCITY_MISSING,
+            'by gravity alone, not valid in motion: no velocity of '
+            f'{", ".join(state.velocity_missing)}',
+        )
+        return self._static, v
+
     def _estimate_all(self, states: RobotState, runs: Array) -> tuple[int, Estimates | None]:
         """Estimates external torques from the first of several consecutive plausible states.
 
@@ -229,7 +271,7 @@ class ContactPipeline:
         Returns:
             The number of states used and their estimates; None if no estimate is possible.
         """
-        count = self._batch_size(states)
+        count = self._batch_size(states, runs)
         if count == 1:
             self.estimated_state = states.row(0)
             self._external = self._estimate(self.estimated_state, runs[0])
@@ -237,33 +279,14 @@ class ContactPipeline:
         self.unavailable_reason = ''
         states, observer = states.part(0, count), self.observer
         raw = observer.update(states.time, states.q, states.v, states.effort)
-        states, count = states.part(0, len(raw)), len(raw)
-        compared = self._compare(observer, raw, states, states.v)
-        reports: list[ContactReport] = []
+        compared, estimates = self._compare(observer, raw, states, states.v), None
         if compared is not None:
-            v, batch = states.v, compared
-            # A rejected state is processed again, as the first of the next batch.
-            reports = self.detector.take_all(
-                *(states.time, compared.exceeded),
-                lambda i: self._stands_still(v[i], batch.part(i), runs[i]),
-            )
-            if len(reports) < count:
-                count = max(len(reports), 1)
-                if reports:
-                    self.effort_watch.reason = ''
-                observer.keep(count)
-                if self.unexplained is not None:
-                    self.unexplained.keep(count)
-                states, compared = states.part(0, count), compared.part(slice(count))
-            if reports:
-                self._learn(observer, states, states.v, compared, reports)
-        self.effort_check.add_all(states.time, states.q, states.v, states.effort)
-        estimates = None
-        if compared is not None and reports:
+            reports = self.detector.take_all(states.time, compared.exceeded)
+            self._learn(observer, states, states.v, compared, reports)
             thresholds = self.detector.constants[0] + compared.exceeded.added
             estimates = Estimates(states, compared.values, reports, compared.deviation, thresholds)
-        elif compared is not None:
-            self._reject_efforts()
+        for i in picked(states.time, self.effort_check):
+            self.effort_check.add(int(states.time[i]), states.q[i], states.v[i], states.effort[i])
         self.estimated_state = states.row(count - 1)
         self._external = estimates and estimates.row(count - 1)
         return count, estimates
@@ -276,17 +299,17 @@ class ContactPipeline:
         if event in RESTARTS:
             self.tare.restart()
             self.samples.restart(states)
-            self._interval.begin(states.time)
+            self._measures = True
+            if self.unexplained is not None:
+                self.unexplained.restart()
         if not observer.settled:
-            self._interval.count += 1 if isinstance(times, int) else len(times)
             why = 'the observer has not settled since: '
             self.unavailable_reason = Explanation(Reason.OTHER, why, observer.restart)
             return None
         if event is UPDATED or event not in IGNORED:
-            first = times if isinstance(times, int) else int(times[0])
-            if self._interval.count and self._interval.end(first):
-                self._update_noise()
-            self.tare.add_finite(times, raw, v)
+            if self._measures:
+                self._measure_interval(observer.interval)
+            self.tare.add(times, raw, v)
         values = raw - self.tare.offset
         added = deviation = None
         if self.unexplained is not None:
@@ -302,19 +325,15 @@ class ContactPipeline:
         thresholds = self.detector.constants[0] + compared.exceeded.added
         return self.effort_watch.stands_still(v, compared.values, thresholds, runs)
 
-    def _batch_size(self, states: RobotState) -> int:
+    def _batch_size(self, states: RobotState, runs: Array) -> int:
         """Returns how many consecutive states can be estimated in one batch, at least one."""
-        if states.size == 1 or states.velocity_missing:
+        if states.size == 1 or states.velocity_missing or self.adaptation is not None:
             return 1
-        if self._interval.count and self.observer.settles(int(states.time[0])):
-            return 1  # settling updates the measured interval and the thresholds
         count = self.observer.batch_size(states.time)
-        if self.unexplained is not None:
-            count = self.unexplained.batch_size(states.time[:count])
+        if self._measures and not self.observer.unsettled(int(states.time[0])):
+            return 1  # the interval is measured, and thresholds change
         count = self.residuals.batch_size(states.time[:count])
-        if self.adaptation is not None:
-            count = self.adaptation.batch_size(states.time[:count])
-        return max(1, self.effort_watch.unsuspicious(states.effort[:count]))
+        return max(1, self.effort_watch.unsuspicious(states.part(0, count), runs[:count]))
 
     def _learn(
         self,
@@ -331,18 +350,26 @@ class ContactPipeline:
         usable = observer.event not in IGNORED and not states.stale
         if self.adaptation is not None and observer is self.observer:
             raw = compared.values + self.tare.offset
-            self.adaptation.add(times, v, raw, compared.suspected(reports), usable)
+            suspected = reports[0].state is not NO_CONTACT or bool(compared.exceeded.above.any())
+            self.adaptation.add(times, v, raw, suspected, usable)
         if not usable or observer.kind == StaticObserver.kind:
             return
-        if not isinstance(times, int):
-            for i in wanted(states.time, residuals):
-                self._watch(int(states.time[i]), compared.part(i), v[i])
-        elif residuals.wants(states.time):
-            self._watch(states.time, compared, v)
+        if isinstance(times, int):
+            self._watch(times, compared, v)
+            return
+        for i in picked(times, residuals):
+            self._watch(int(times[i]), compared.row(i), v[i])
 
     def _watch(self, stamp: int, compared: Compared, v: Array) -> None:
         """Adds a state to the comparison of torques with their stated deviation."""
-        raw = compared.as_at_rest(self._stated) + self.tare.offset
+        if not self.residuals.wants(stamp):
+            return
+        values, stated, deviation = compared.values, self._stated, compared.deviation
+        if deviation is not None:
+            # Scaled to the deviation that is stated at rest.
+            known = np.isfinite(stated) & (deviation > 0.0)
+            values = values * np.divide(stated, deviation, np.ones_like(values), where=known)
+        raw = values + self.tare.offset
         above = 0.0 * raw
         if not self.values.thresholds.contact:
             # Given thresholds are those of a user, and stay.
@@ -405,7 +432,7 @@ class ContactPipeline:
         """Clears a latched collision and restarts the observer; the tare stays."""
         self.observer.reset()
         self.samples.restart()
-        self._fallback.reset()
+        self._static = self._before = None
         self._external = None
         self.detector.reset()
         self.tare.restart()
@@ -429,20 +456,35 @@ class ContactPipeline:
         deviations: Array = (self.detector.constants[0] - self.residuals.increase) / sigmas
         return deviations
 
+    def _measure_interval(self, interval: float) -> None:
+        """Updates noise and thresholds if the sample interval is another one [s]."""
+        self._measures = False
+        if interval > 0.0 and abs(interval / self._interval - 1.0) > SAME_INTERVAL:
+            self._interval = interval
+            self._update_noise()
+
     def _update_noise(self) -> None:
-        robot, values = self.robot, self.values
+        """Updates noise levels and thresholds of the estimators for the sample interval."""
+        robot, values, residuals = self.robot, self.values, self.residuals
+        of = estimators.joint_values(robot, values)
         if self._momentum_noise is None:
-            self._momentum_noise = estimators.momentum_noise(robot, values)
-        targets = self.observer, self.estimator, self.detector, self.feet
-        excess, increase = self.residuals.excess, self.residuals.increase
-        interval, noise = self._interval.seconds, self._momentum_noise
-        self._stated = estimators.update_noise(
-            robot, values, noise, interval, *targets, excess, increase
-        )
+            self._momentum_noise = largest_momentum_noise(robot, of('effort.velocity_noise'))
+        gains = self.observer.noise_gains(self._interval)
+        effort_noise, model_error = of('effort.noise'), estimators.model_error(robot, values)
+        own = external_torque_noise(gains, effort_noise, np.zeros(robot.nv), model_error)
+        excess, increase = residuals.excess, residuals.increase
+        self.estimator.change_noise(own, gains.momentum, excess)
+        if self.feet is not None:
+            self.feet.change_noise(own, gains.momentum)
+        self._stated = external_torque_noise(gains, effort_noise, self._momentum_noise, model_error)
+        contact, collision = estimators.thresholds_of(robot, values, self._stated)
+        if not values.thresholds.collision:
+            # What is no contact is no collision either.
+            least = np.maximum(collision, contact + increase)
+            collision = np.where(increase > 0.0, least, collision)
+        self.detector.change_thresholds(contact + increase, collision)
         if self.unexplained is not None:
-            self.unexplained.change(
-                self._stated, estimators.contact_sigmas(self.robot, self.values)
-            )
+            self.unexplained.change(self._stated, estimators.contact_sigmas(robot, values))
         self.uncertain_frames = frozenset(
             frame for frame in self.frames if excess[moving(self.robot, (frame,))].any()
         )
@@ -476,3 +518,17 @@ class ContactPipeline:
             self.warning = Explanation(Reason.BEYOND_CALIBRATION, text, far)
         elif self.feet is not None and not self.feet.ready:
             self.warning = NO_KERNEL.format('foot contacts')
+
+
+def picked(stamps: Stamps, consumer: ResidualWatch | EffortCheck) -> Iterator[int]:
+    """Yields the indices of consecutive samples that a consumer uses.
+
+    Args:
+        stamps: (n) ns, increasing.
+        consumer: must process each yielded sample before the next one is requested.
+    """
+    i = 0
+    while i < len(stamps):
+        if consumer.wants(int(stamps[i])):
+            yield i
+        i = max(i + 1, int(stamps.searchsorted(consumer.next)))

@@ -314,19 +314,6 @@ class TareSettings:
     """Settings of taring, which sets the present external torques to zero."""
 
     window: float = parameter(1.0, 'Averaging time', unit='s', minimum=0.01, maximum=MAX_DURATION)
-    max_velocity: float = parameter(
-        0.02,
-        'Speed of a joint above which a tare is refused; of a sliding joint times its range over '
-        '2 pi',
-        unit='rad/s',
-        minimum=0.0,
-    )
-    max_deviation: float = parameter(
-        0.5,
-        'Standard deviation of an external torque above which a tare is refused',
-        unit='Nm or N',
-        minimum=0.0,
-    )
 
 
 @dataclass(frozen=True)

@@ -75,18 +75,11 @@ class EffortModel:
     def ideal(cls, robot: Robot) -> EffortModel:
         """Returns a model whose efforts are the joint torques, without friction."""
         zero = np.zeros(robot.nv)
-        speeds = FRICTION_VELOCITY, STRIBECK_VELOCITY
         return cls(
-            np.ones(robot.nv),
-            zero,
-            zero,
-            zero,
-            zero,
-            zero,
-            zero,
-            *speeds,
-            True,
-            motion_scales(robot),
+            *(np.ones(robot.nv), *(zero,) * 6),
+            *(FRICTION_VELOCITY, STRIBECK_VELOCITY),
+            includes_gravity=True,
+            motion=motion_scales(robot),
         )
 
     @classmethod
@@ -120,57 +113,29 @@ class EffortModel:
             includes_gravity=includes_gravity,
         )
 
-    def with_values(
-        self,
-        *,
-        scale: ArrayLike | None = None,
-        offset: ArrayLike | None = None,
-        viscous: ArrayLike | None = None,
-        coulomb: ArrayLike | None = None,
-        stribeck: ArrayLike | None = None,
-        load_friction: ArrayLike | None = None,
-        rotor_inertia: ArrayLike | None = None,
-        friction_velocity: float | None = None,
-        stribeck_velocity: float | None = None,
-        includes_gravity: bool | None = None,
-    ) -> EffortModel:
-        """Returns a copy with some values replaced.
+    def with_values(self, **values: ArrayLike | None) -> EffortModel:
+        """Returns a copy with some attributes replaced.
 
         Args:
-            scale: number or (nv).
-            offset: number or (nv) [Nm or N].
-            viscous: number or (nv), not negative [Nms/rad or Ns/m].
-            coulomb: number or (nv), not negative [Nm or N].
-            stribeck: number or (nv), at least minus ``coulomb`` [Nm or N].
-            load_friction: number or (nv), from 0 to ``MAX_LOAD_FRICTION``.
-            rotor_inertia: number or (nv), not negative [kg m^2 or kg].
-            friction_velocity, stribeck_velocity: see the class [rad/s].
-            includes_gravity: see the class.
+            values: new values by name of the attribute, number or (nv), speeds a number; None keeps
+                a value. ``scale``, ``offset`` and ``stribeck`` may be negative, ``stribeck`` down
+                to minus ``coulomb``; ``load_friction`` is at most ``MAX_LOAD_FRICTION``.
 
         Raises:
             InvalidArgumentError: a value has a wrong shape, is not finite or is out of range.
         """
-        given = {
-            'scale': scale,
-            'offset': offset,
-            'viscous': viscous,
-            'coulomb': coulomb,
-            'stribeck': stribeck,
-            'load_friction': load_friction,
-            'rotor_inertia': rotor_inertia,
-        }
-        speeds = {'friction_velocity': friction_velocity, 'stribeck_velocity': stribeck_velocity}
         changes: dict[str, Any] = {}
-        for name, value in given.items():
-            if value is not None:
+        for name, value in values.items():
+            if value is None:
+                continue
+            if name in ('friction_velocity', 'stribeck_velocity'):
+                changes[name] = float(np.asarray(value))
+                check_positive(name, changes[name])
+            elif name == 'includes_gravity':
+                changes[name] = bool(value)
+            else:
                 least = -np.inf if name in ('scale', 'offset', 'stribeck') else 0.0
                 changes[name] = per_entry(name, value, len(self.scale), least=least)
-        for name, speed in speeds.items():
-            if speed is not None:
-                check_positive(name, speed)
-                changes[name] = float(speed)
-        if includes_gravity is not None:
-            changes['includes_gravity'] = bool(includes_gravity)
         changed = replace(self, **changes)
         at_rest = changed.coulomb + changed.stribeck
         if (at_rest < -1e-9 * (1.0 + changed.coulomb)).any():

@@ -16,19 +16,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.multibody.arguments import check_positive
 from dynamics_ros.reasons import Explanation, Figure, Names, Reason
 
-from .samples.sparse import wanted
-from .uncertainty.thresholds import unmeasured_friction
+from .uncertainty.thresholds import AT_REST, unmeasured_friction
 
 if TYPE_CHECKING:
     from dynamics_ros.robot import Robot
 
     from .effort_model import EffortModel
+    from .samples.robot_state import RobotState
 
 Vector = NDArray[np.float64]
-Stamps = NDArray[np.int64]
 
 WINDOW, SPACING, MIN_SAMPLES = 300_000_000, 10_000_000, 10
 """Averaging time at rest [ns], minimum time between its samples [ns], and their minimum number."""
@@ -50,9 +48,6 @@ others an unknown payload can explain the difference."""
 MIN_CURRENT, UNLIKE = 0.01, 0.25
 """Minimum effort per gravity torque of a motor current (100 Nm/A is a large gear); minimum ratio,
 relative to the largest one, of currents of joints with different gears."""
-
-AT_REST = 0.02
-"""Speed above which a joint counts as moving [rad/s, times ``EffortModel.motion``]."""
 
 CARRIED = 0.5
 """Gravity torque that zero efforts cannot carry [Nm or N]."""
@@ -116,7 +111,6 @@ class EffortCheck:
         model: EffortModel,
         *,
         friction: Vector | None = None,
-        max_velocity: float = 0.02,
     ) -> None:
         """Creates a check without samples.
 
@@ -125,30 +119,20 @@ class EffortCheck:
             model: configured meaning of the efforts.
             friction: (nv) largest static friction; None is that of the model, or of usual gears
                 where it has none [Nm or N].
-            max_velocity: speed above which a joint is moving [rad/s, times ``model.motion``].
-
-        Raises:
-            InvalidArgumentError: the speed is not positive.
         """
-        check_positive('max_velocity', max_velocity)
         self.report: EffortReport | None = None
         self._robot, self._model = robot, model
         if friction is None:
             dry = model.coulomb + np.maximum(model.stribeck, 0.0)
             friction = np.where(dry > 0.0, dry, unmeasured_friction(robot, dry))
         self._friction = friction
-        self._max_velocity = max_velocity * model.motion
+        self._max_velocity = AT_REST * model.motion
         self._efforts: list[Vector] = []
         self._begin = self._last = self.next = 0
 
     def wants(self, stamp: int) -> bool:
         """Whether a sample with the given stamp [ns] is needed."""
         return stamp >= self.next or stamp < self._last
-
-    def add_all(self, stamps: Stamps, q: Vector, v: Vector, effort: Vector) -> None:
-        """Adds consecutive samples, one per row; see ``add``."""
-        for i in wanted(stamps, self):
-            self.add(int(stamps[i]), q[i], v[i], effort[i])
 
     def add(self, stamp: int, q: Vector, v: Vector, effort: Vector) -> None:
         """Adds a sample: stamp [ns], configuration, velocity and reported effort."""
@@ -235,12 +219,20 @@ class EffortWatch:
         self._names = {i: name for name, i in robot.joint_v_indices.items()}
         self._still = np.zeros(robot.nv, dtype=bool)
 
-    def unsuspicious(self, effort: Vector) -> int:
-        """Returns how many leading efforts of (n, nv) surely do not make ``contradicts`` true."""
+    def unsuspicious(self, states: RobotState, runs: Vector) -> int:
+        """Returns how many leading states of n surely do not show invalid efforts.
+
+        Args:
+            states: the states.
+            runs: (n, 2, nv) see ``contradicts``.
+        """
         if self.reason:
             return 0
-        zero = ~effort[:, self._base :].any(axis=1) & self._model.includes_gravity
-        return int(zero.argmax()) if zero.any() else len(effort)
+        doubted = ~states.effort[:, self._base :].any(axis=1) & self._model.includes_gravity
+        if self._measured:
+            moving = (np.abs(states.v) > AT_REST * self._model.motion).any(axis=1)
+            doubted |= moving & _unchanged(runs.swapaxes(0, 1)).any(axis=1)
+        return int(doubted.argmax()) if doubted.any() else states.size
 
     def contradicts(self, q: Vector, v: Vector, effort: Vector, runs: Vector) -> bool:
         """Whether the efforts (nv) of a sample contradict the model under any external force.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from enum import Enum
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -17,21 +18,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.algorithms.contact.torque_observer import (
     EFFORT_SAMPLINGS,
+    MEMORY,
     SAMPLED,
     SETTINGS,
 )
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation.samples.cadence import Cadence
-from dynamics_ros.estimation.samples.clock_jumps import JUMP_NS
+from dynamics_ros.estimation.samples.timeline import JUMP_NS
 from dynamics_ros.kernels import InTurn
 from dynamics_ros.multibody.arguments import check_not_negative, check_positive, per_entry
 from dynamics_ros.reasons import Explanation, Figure, Reason
 
 from .effort_model import EffortModel
-from .observer_events import UPDATED, ObservedRobot, ObserverEvent
 from .uncertainty.noise import NoiseGains, bandwidth_of, noise_gains, share_of_differences
 
 if TYPE_CHECKING:
+    from dynamics_ros.kernels import Kernel
     from dynamics_ros.robot import Robot
 
 Vector = NDArray[np.float64]
@@ -47,14 +49,48 @@ GAIN = 75.0
 SETTLED_AFTER = 3.0
 """Time constants after a start until an estimate reaches 95 % of its final value."""
 
-MAX_MODELS = 8
-"""Maximum number of robot models observed in a transition; the oldest are dropped."""
+
+class ObserverEvent(Enum):
+    """Outcome of a sample."""
+
+    STARTED = 'started'
+    """First sample; the estimate is zero."""
+
+    UPDATED = 'updated'
+    """Ordinary step."""
+
+    DUPLICATE = 'duplicate'
+    """Same stamp as the previous sample; ignored."""
+
+    LATE = 'older than the sample before'
+    """Stamp older than the previous one by at most ``timeline.JUMP``; ignored."""
+
+    CLOCK_JUMP = 'clock jumped backwards'
+    """Stamp further in the past; the observer restarts with this sample."""
+
+    UNEVEN = 'samples missing or delayed'
+    """Unusual interval (``samples/cadence.py``): the efforts in between are unknown. The estimate
+    does not change, and the next step begins at this sample."""
+
+    GAP = 'gap longer than max_gap'
+    """Interval longer than ``max_gap``; the observer restarts with this sample."""
+
+
+IGNORED = (ObserverEvent.DUPLICATE, ObserverEvent.LATE, ObserverEvent.UNEVEN)
+"""Events of samples that do not change the estimate."""
+
+RESTARTS = (ObserverEvent.STARTED, ObserverEvent.CLOCK_JUMP, ObserverEvent.GAP)
+"""Events of samples that restart the estimate."""
+
+UPDATED = ObserverEvent.UPDATED
+"""Cached, since Enum member access costs a call and happens a thousand times a second."""
 
 
 class TorqueObserver:
     """Base class of the observers: handles time stamps, restarts and changes of the robot.
 
     Attributes:
+        robot: robot whose dynamics are subtracted, in a transition the new one.
         gain: (nv) [1/s].
         max_gap, transition_time: those of the arguments [s].
         effort_model: meaning of the reported efforts.
@@ -115,14 +151,9 @@ class TorqueObserver:
         self._zero = np.zeros(robot.nv)
         self._counts = dict.fromkeys(ObserverEvent, 0)
         self._updated = 0
-        self._models = [self._model(robot)]
+        self.robot, self._kernel = robot, self._kernel_of(robot)
         self._cadence = Cadence()
         self.reset()
-
-    @property
-    def robot(self) -> Robot:
-        """Robot whose dynamics are subtracted, in a transition the new one."""
-        return self._models[-1].robot
 
     @property
     def settings(self) -> Vector:
@@ -154,14 +185,21 @@ class TorqueObserver:
         """Whether three time constants of the slowest joint have passed since the last start."""
         return self._stamp is not None and self._stamp - self._started >= self._settling
 
-    def settles(self, stamp: int) -> bool:
-        """Whether the observer will have settled at the next sample with this stamp [ns]."""
-        return self._stamp is not None and stamp - self._started >= self._settling
+    def unsettled(self, stamp: int) -> bool:
+        """Whether the observer will not have settled at the next sample with this stamp [ns]."""
+        return self._stamp is None or stamp - self._started < self._settling
+
+    @property
+    def interval(self) -> float:
+        """Mean of the last sample intervals since the start [s]."""
+        return self._cadence.mean
 
     def reset(self) -> None:
         """Clears all state except the counts; the next sample starts the observer."""
-        self._models = self._models[-1:]
-        self._estimate = self._zero
+        self._estimate = self._bias = self._zero
+        self._memory = np.zeros((MEMORY, len(self._zero)))
+        self._previous: Robot | None = None
+        self._changed: tuple[int, Vector] | None = None
         self._restart: str = ObserverEvent.STARTED.value
         self._stamp: int | None = None
         self._started, self._event = 0, ObserverEvent.STARTED
@@ -169,8 +207,8 @@ class TorqueObserver:
     def change_robot(self, robot: Robot) -> None:
         """Changes payload or gravity without a step of the estimate.
 
-        During ``transition_time`` the estimate blends from the old robot to the new one; both are
-        observed meanwhile.
+        The difference of the weights is added to the estimate at once, and fades within
+        ``transition_time``.
 
         Raises:
             InvalidArgumentError: the new robot has different velocities.
@@ -179,15 +217,9 @@ class TorqueObserver:
             raise InvalidArgumentError('robot', f'nv = {robot.nv}', f'nv = {self.robot.nv}')
         if robot is self.robot:
             return
-        new = self._model(robot)
-        if self._stamp is None:
-            self._models = [new]
-            return
-        # Drop models without a sample: their estimate equals that of the previous model.
-        while self._models[-1].beginning is not None:
-            self._models.pop()
-        new.beginning, new.since = self._estimate, self._stamp
-        self._models = [*self._models[1 - MAX_MODELS :], new]
+        if self._stamp is not None:
+            self._previous = self._previous or self.robot
+        self.robot, self._kernel = robot, self._kernel_of(robot)
 
     def change_effort_model(self, effort_model: EffortModel) -> None:
         """Changes the effort model from the next sample on."""
@@ -225,14 +257,15 @@ class TorqueObserver:
             return self._out_of_order(time, q, v, effort)
         if self._cadence.uneven(time):
             return self._skip_interval(time, q, v, effort)
-        if len(self._models) > 1:
-            estimate = self._transition(time, q, v, effort, interval * 1e-9)
+        if self._previous is not None:
+            estimate = self._change(q, v, effort)
         else:
-            model = self._models[0]
-            estimate, model.memory = model.kernel.call(
-                q, v, effort, model.memory, interval * 1e-9, self._settings
+            estimate, self._memory = self._kernel.call(
+                q, v, effort, self._memory, interval * 1e-9, self._settings
             )
-            self._estimate = model.memory[0]
+            self._estimate = self._memory[0]
+        if self._changed is not None:
+            estimate = self._faded(time)
         self._stamp, self._event = time, UPDATED
         self._cadence.take(time)
         self._updated += 1
@@ -258,7 +291,7 @@ class TorqueObserver:
             stamps: (n) ns.
         """
         before = self._stamp
-        if len(stamps) == 1 or before is None or len(self._models) > 1:
+        if len(stamps) == 1 or before is None or self._previous or self._changed:
             return 1
         steps = np.diff(stamps, prepend=before)
         other = (steps <= 0) | (steps > self._max_gap_ns)
@@ -270,26 +303,16 @@ class TorqueObserver:
     def _update_all(self, stamps: Stamps, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
         """Processes as many samples as ``batch_size`` returns."""
         assert self._stamp is not None, 'a batch needs a first sample'
-        (model,) = self._models
         intervals = np.diff(stamps, prepend=self._stamp) * 1e-9
-        estimates, memories = InTurn(model.kernel)(
-            q, v, effort, model.memory, intervals, self._settings
+        estimates, memories = InTurn(self._kernel)(
+            q, v, effort, self._memory, intervals, self._settings
         )
         self._event = UPDATED
         self._updated += len(stamps)
-        self._last_batch = stamps, memories, self._cadence.stamps
-        self.keep(len(stamps))
+        self._cadence.stamps = *self._cadence.stamps, *stamps.tolist()
+        self._memory = memories[-1].copy()
+        self._estimate, self._stamp = self._memory[0], int(stamps[-1])
         return estimates
-
-    def keep(self, count: int) -> None:
-        """Restores the state after the first ``count`` samples of the last batch, at least one."""
-        stamps, memories, before = self._last_batch
-        self._last_batch = stamps[:count], memories[:count], before
-        (model,) = self._models
-        self._cadence.stamps = *before, *stamps[:count].tolist()
-        model.memory = memories[count - 1].copy()
-        self._estimate, self._stamp = model.memory[0], int(stamps[count - 1])
-        self._updated -= len(stamps) - count
 
     def torque_on_bodies(self, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
         """Converts reported efforts to joint torques (nv); zero for a moving base.
@@ -302,22 +325,20 @@ class TorqueObserver:
 
     def preview(self, samples: Sequence[Sample]) -> Vector:
         """Returns the estimate (nv) after some more samples without changing the state."""
-        estimate, stamp, model = self._estimate, self._stamp, self._models[-1]
-        memory = model.memory
+        stamp, memory = self._stamp, self._memory
         for time, q, v, effort in samples:
-            if stamp is None or memory is None or time <= stamp:
+            if stamp is None or time <= stamp or self._previous is not None:
                 return self._estimate.copy()
             interval = (time - stamp) * 1e-9
-            estimate, memory = model.kernel.call(q, v, effort, memory, interval, self._settings)
+            _, memory = self._kernel.call(q, v, effort, memory, interval, self._settings)
             stamp = time
-        return estimate
+        return np.asarray(memory[0] - self._bias)
 
     def _start(
         self, event: ObserverEvent, time: int, q: ArrayLike, v: ArrayLike, effort: ArrayLike
     ) -> Vector:
-        model = self._models[-1]
-        model.begin(q, v, effort, self._settings, self._zero)
-        self._models = [model]
+        self._sample(q, v, effort, np.zeros_like(self._memory))
+        self._previous, self._changed, self._bias = None, None, self._zero
         self._estimate, self._restart = self._zero, event.value
         if event is not ObserverEvent.STARTED and self._stamp is not None:
             jump = Figure((time - self._stamp) * 1e-9, '+.3f')
@@ -329,45 +350,46 @@ class TorqueObserver:
 
     def _skip_interval(self, time: int, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
         """Uses a sample only as the start of the next interval."""
-        for model in self._models:
-            if model.memory is not None and model.beginning is None:
-                _, fresh = model.kernel.call(q, v, effort, model.memory, 1.0, self._settings)
-                model.memory = model.memory.copy()
-                model.memory[SAMPLED] = fresh[SAMPLED]
+        if self._previous is not None:
+            self._change(q, v, effort)
+        else:
+            self._sample(q, v, effort, self._memory)
         self._stamp = time
         self._cadence.take(time)
         self._note(ObserverEvent.UNEVEN)
         return self._estimate.copy()
 
-    def _transition(
-        self, time: int, q: ArrayLike, v: ArrayLike, effort: ArrayLike, interval: float
-    ) -> Vector:
-        """Computes a step of the old and new robots, blending each into the next."""
-        steps = []
-        for model in self._models:
-            if model.beginning is not None:  # first sample of this model: no estimate yet
-                steps.append(model.beginning)
-                model.begin(q, v, effort, self._settings, model.beginning)
-                continue
-            estimate, model.memory = model.kernel.call(
-                q, v, effort, model.memory, interval, self._settings
-            )
-            steps.append(estimate)
-        blended, first = steps[0], 0
-        for i in range(1, len(steps)):
-            estimate, model = steps[i], self._models[i]
-            elapsed = (time - model.since) * 1e-9
-            if elapsed >= self.transition_time:
-                blended, first = estimate, i
-            else:
-                blended = blended + elapsed / self.transition_time * (estimate - blended)
-        self._models = self._models[first:]
-        self._estimate = blended
-        return blended.copy()
+    def _sample(self, q: ArrayLike, v: ArrayLike, effort: ArrayLike, memory: Vector) -> None:
+        """Sets the memory to the given one with what depends only on this sample."""
+        _, fresh = self._kernel.call(q, v, effort, memory, 1.0, self._settings)
+        self._memory = memory.copy()
+        self._memory[SAMPLED] = fresh[SAMPLED]
 
-    def _model(self, robot: Robot) -> ObservedRobot:
-        kernel = robot.kernel('observer_step', self.kind, self._sampling)
-        return ObservedRobot(robot, kernel)
+    def _change(self, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
+        """Starts the first interval of another robot; returns the estimate, that before."""
+        assert self._previous is not None, 'of a change'
+        assert self._stamp is not None, 'of a change'
+        weight = self.robot.gravity(q) - self._previous.gravity(q)
+        self._sample(q, v, effort, self._memory)
+        self._memory[0] += weight
+        self._bias = self._bias + weight
+        self._changed, self._previous = (self._stamp, self._bias), None
+        return self._estimate.copy()
+
+    def _faded(self, time: int) -> Vector:
+        """Returns the estimate during the transition to another robot."""
+        assert self._changed is not None, 'else nothing fades'
+        begin, bias = self._changed
+        elapsed = (time - begin) * 1e-9
+        if elapsed < self.transition_time:
+            self._bias = (1.0 - elapsed / self.transition_time) * bias
+        else:
+            self._changed, self._bias = None, self._zero
+        self._estimate = self._memory[0] - self._bias
+        return self._estimate.copy()
+
+    def _kernel_of(self, robot: Robot) -> Kernel:
+        return robot.kernel('observer_step', self.kind, self._sampling)
 
     def _rows_of_settings(self, base_nv: int) -> Vector:
         efforts = self.effort_model
@@ -393,3 +415,19 @@ class ThirdOrderMomentumObserver(TorqueObserver):
     """Momentum observer with a Butterworth filter: same delay, less noise, softer onset."""
 
     kind = 'momentum_third_order'
+
+
+class StaticObserver(TorqueObserver):
+    """Observer that models gravity only, for robots without velocities.
+
+    In motion, inertial torques appear as external torques.
+    """
+
+    kind = 'static'
+
+
+OBSERVERS: dict[str, type[TorqueObserver]] = {
+    observer.kind: observer
+    for observer in (MomentumObserver, ThirdOrderMomentumObserver, StaticObserver)
+}
+"""Observer classes by kind."""

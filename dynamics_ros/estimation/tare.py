@@ -15,15 +15,19 @@ from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.arguments import (
     check_count,
     check_positive,
-    finite_vector,
     per_entry,
 )
+
+from .uncertainty.thresholds import AT_REST
 
 Vector = NDArray[np.float64]
 Stamps = NDArray[np.int64]
 
 MIN_SAMPLES = 10
 """Minimum number of samples of a mean."""
+
+MAX_DEVIATION = 0.5
+"""Standard deviation above which an external torque is too noisy for a tare [Nm or N]."""
 
 AVERAGING_TIME = 100_000_000
 """Time over which velocities are averaged, so that encoder dither is not taken for motion [ns]."""
@@ -66,8 +70,7 @@ class Tare:
         size: int,
         *,
         window: float = 1.0,
-        max_velocity: ArrayLike = 0.02,
-        max_deviation: float = 0.5,
+        max_velocity: ArrayLike = AT_REST,
     ) -> None:
         """Creates a tare with offset zero.
 
@@ -75,14 +78,12 @@ class Tare:
             size: nv.
             window: averaging time [s].
             max_velocity: speed above which a joint counts as moving, number or (nv) [rad/s or m/s].
-            max_deviation: standard deviation above which a torque is too noisy [Nm or N].
 
         Raises:
             InvalidArgumentError: a value is not positive.
         """
         check_count('size', size, least=1)
         check_positive('window', window)
-        check_positive('max_deviation', max_deviation)
         self._size = size
         self._window = round(window * 1e9)
         self._prune_interval = self._window // 8
@@ -90,7 +91,6 @@ class Tare:
         if not np.all(self._max_velocity > 0.0):
             expected = 'positive numbers'
             raise InvalidArgumentError('max_velocity', f'{max_velocity!r}', expected)
-        self._max_deviation = max_deviation
         # Per call: last stamp, all stamps, torques, velocities.
         self._samples: deque[tuple[int, Any, Vector, Vector]] = deque()
         self._last = self._pruned = 0
@@ -102,25 +102,13 @@ class Tare:
         """(nv) offset to subtract from the external torque, read-only [Nm or N]."""
         return self._offset
 
-    def add(self, stamp: int, external_torque: ArrayLike, v: ArrayLike) -> None:
-        """Stores a sample.
+    def add(self, stamp: int | Stamps, torque: Vector, velocity: Vector) -> None:
+        """Stores one sample, or several with a leading axis.
 
         Args:
             stamp: ns; a backward jump clears the stored samples.
-            external_torque: (nv) before taring [Nm or N].
-            v: (nv) velocity.
-
-        Raises:
-            InvalidArgumentError: a wrong shape or NaN.
-        """
-        torque = finite_vector('external_torque', external_torque, self._size).copy()
-        velocity = finite_vector('v', v, self._size).copy()
-        self.add_finite(stamp, torque, velocity)
-
-    def add_finite(self, stamp: int | Stamps, torque: Vector, velocity: Vector) -> None:
-        """Stores one sample, or several with a leading axis, without checks and copies.
-
-        The vectors must be finite and must not be modified afterwards.
+            torque: (nv) external torque before taring [Nm or N].
+            velocity: (nv). Both must be finite, and must not be modified afterwards.
         """
         if isinstance(stamp, int):
             first = last = stamp
@@ -163,8 +151,8 @@ class Tare:
             return refused('moving', message, joint)
         deviation = torques.std(axis=0)
         joint = int(deviation.argmax())
-        if deviation[joint] > self._max_deviation:
-            limit = f'at most {self._max_deviation:g}'
+        if deviation[joint] > MAX_DEVIATION:
+            limit = f'at most {MAX_DEVIATION:g}'
             message = f'standard deviation of {deviation[joint]:.3g} Nm; {limit}'
             return refused('noisy', message, joint)
         mean = torques.mean(axis=0)

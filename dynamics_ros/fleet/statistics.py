@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
 from dynamics_ros.estimation.external_torques import Estimates
-from dynamics_ros.estimation.samples.clock_jumps import JUMP_NS
 from dynamics_ros.estimation.samples.reports import NANOSECONDS
+from dynamics_ros.estimation.samples.timeline import JUMP_NS
 from dynamics_ros.identification.joint_states.clock import GAP_PERIODS, GAP_TIME
 from dynamics_ros.recordings.states import Batch
 

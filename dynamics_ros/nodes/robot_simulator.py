@@ -33,7 +33,6 @@ from dynamics_ros.parameters.simulator import SimulatorParameters
 from dynamics_ros.simulation import (
     TIME_STEP_NS,
     Assembly,
-    LagrangianReference,
     Sample,
     SimulatedRobot,
 )
@@ -103,7 +102,6 @@ class RobotSimulator(GuardedNode):
         self._base_nq = self.robot.model.root_joint_nq
         root = ODOMETRY_FRAME if self._base_nq else self.robot.root_frame
         self._names = FrameNames(prefix + root, prefix)
-        self._reference = LagrangianReference(urdf, self.robot.joint_names)
         self._publish_every = max(1, round(1000.0 / values.joint_state_rate)) * TIME_STEP_NS
         ratio = NANOSECONDS / (values.ground_truth_rate * self._publish_every)
         self._truth_every = max(1, round(ratio)) * self._publish_every
@@ -201,9 +199,7 @@ class RobotSimulator(GuardedNode):
         if sample.time % self._truth_every and pushed == self._was_pushed:
             return
         self._was_pushed = pushed
-        pose = self._reference.pose(q, self.tool)
-        if self._base_nq:
-            pose = self.robot.forward_kinematics(sample.q, self.robot.body_names[0]) @ pose
+        pose = self.robot.forward_kinematics(sample.q, self.tool)
         self._pose.publish(pose_stamped(stamp, self._names.root, pose))
         self._torques.publish(joint_state(stamp, names, effort=sample.external_torque))
         wrench = wrench_about(pose, sample.pushes, self.robot, sample.q)

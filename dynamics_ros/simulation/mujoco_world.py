@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.errors import DynamicsRosError, ModelError
-from dynamics_ros.model.joints import ONE_COORDINATE, plane_axes
+from dynamics_ros.model.joints import ONE_COORDINATE
 from dynamics_ros.model.model import ROOT, Joint, Model
 from dynamics_ros.robot import Robot
 from dynamics_ros.spatial import Matrix3, Transform, Vector3, matrix_to_quaternion
@@ -134,10 +134,8 @@ class MujocoWorld:
         """Configuration (nq)."""
         q = np.empty(self.robot.nq)
         q[self._q_indices] = self.data.qpos[self._qpos_indices]
-        for joint in self._multi_dof_joints:
-            if joint.kind.quaternion is not None:
-                w, x, y, z = q[list(joint.q_indices[3:])]
-                q[list(joint.q_indices[3:])] = x, y, z, w
+        if self._floats:
+            q[3:7] = np.roll(q[3:7], -1)
         return q
 
     @property
@@ -145,54 +143,24 @@ class MujocoWorld:
         """Velocity (nv)."""
         v = np.empty(self.robot.nv)
         v[self._v_indices] = self.data.qvel[self._dof_indices]
-        for joint in self._multi_dof_joints:
-            indices = list(joint.v_indices)
-            v[indices] = self._to_mujoco_axes(joint).T @ v[indices]
+        if self._floats:
+            v[:3] = self._base_axes().T @ v[:3]
         return v
 
     def _in_mujoco_axes(self, vector: Array) -> Array:
-        """Velocity or force (nv), with the linear parts of bases rotated to MuJoCo's axes."""
+        """Velocity or force (nv), with the linear part of a base rotated to fixed axes."""
         rotated = np.array(vector, dtype=float)
-        for joint in self._multi_dof_joints:
-            indices = list(joint.v_indices)
-            rotated[indices] = self._to_mujoco_axes(joint) @ rotated[indices]
+        if self._floats:
+            rotated[:3] = self._base_axes() @ rotated[:3]
         return rotated
 
-    def _to_mujoco_axes(self, joint: Joint) -> Array:
-        """Matrix from velocities of a joint with several coordinates to MuJoCo's velocities."""
-        at = self._qpos_address[joint.name]
-        rotation = np.eye(joint.kind.nv)
-        if joint.kind.nv == 3:
-            c, s = np.cos(self.data.qpos[at + 2]), np.sin(self.data.qpos[at + 2])
-            rotation[:2, :2] = [[c, -s], [s, c]]
-        else:
-            R = np.empty(9)
-            mujoco.mju_quat2Mat(R, self.data.qpos[at + 3 : at + 7])
-            rotation[:3, :3] = R.reshape(3, 3)
-        return rotation
+    def _base_axes(self) -> Array:
+        """Rotation matrix of a floating base."""
+        R = np.empty(9)
+        mujoco.mju_quat2Mat(R, self.data.qpos[3:7])
+        return R.reshape(3, 3)
 
     # --- dynamics -------------------------------------------------------------------------------
-
-    def forward_dynamics(self, tau: Array) -> Array:
-        """Accelerations (nv) for torques (nv) at the current state, with contacts and joint limits.
-
-        They are time derivatives of ``v``, in which the velocity of a base is in rotating base
-        axes.
-        """
-        self._apply_torques(tau)
-        mujoco.mj_forward(self.model, self.data)
-        a = np.empty(self.robot.nv)
-        a[self._v_indices] = self.data.qacc[self._dof_indices]
-        v = self.v
-        for joint in self._multi_dof_joints:
-            indices = list(joint.v_indices)
-            linear = indices[: joint.kind.nv // 2 + joint.kind.nv % 2]
-            a[indices] = self._to_mujoco_axes(joint).T @ a[indices]
-            if joint.kind.nv == 3:
-                a[linear] -= v[indices[2]] * np.array([-v[linear[1]], v[linear[0]]])
-            else:
-                a[linear] -= np.cross(v[indices[3:]], v[linear])
-        return a
 
     def step(self, tau: Array, damping: Array | None = None) -> None:
         """Advance by one time step.
@@ -248,8 +216,7 @@ class MujocoWorld:
         (self._qpos_indices, self._q_indices), (self._dof_indices, self._v_indices) = (
             np.array(indices, np.intp).reshape(-1, 2).T for indices in pairs
         )
-        self._qpos_address = {joint.name: place for joint, place, _ in self._joint_addresses}
-        self._multi_dof_joints = [j for j in self.robot.model.joints if j.kind.nv > 1]
+        self._floats = self.robot.model.root_joint == 'floating'
 
 
 def compiled(model: Model, time_step: float, around: Surroundings) -> Any:
@@ -380,10 +347,7 @@ def _add_joint(body: Any, joint: Joint) -> None:
     parts: list[tuple[Any, Vector3]]
     if kind.name in ONE_COORDINATE:
         parts = [(slide if kind.slides[0] else hinge, axis)]
-    elif kind.name == 'planar':
-        ex, ey = plane_axes(axis)
-        parts = [(slide, ex), (slide, ey), (hinge, axis)]
-    elif kind.name == 'floating':
+    elif kind.name == 'floating' and joint.parent == ROOT:
         ball = mujoco.mjtJoint.mjJNT_BALL
         unit = Matrix3.identity()
         parts = [*((slide, unit.column(i)) for i in range(3)), (ball, axis)]

@@ -21,13 +21,21 @@ from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation import SampleFilter
-from dynamics_ros.estimation.samples.clock_jumps import JUMP_NS, MIN_OLD_MESSAGES
 from dynamics_ros.estimation.samples.doubts import JumpCheck
-from dynamics_ros.estimation.samples.history import DEPTH, History
-from dynamics_ros.estimation.samples.moving_base import ALIGNED, BaseSample, MovingBase, TwistCheck
+from dynamics_ros.estimation.samples.moving_base import (
+    ALIGNED,
+    DEPTH,
+    BaseSample,
+    MovingBase,
+    TwistCheck,
+)
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.estimation.samples.timeline import Timeline
-from dynamics_ros.estimation.samples.turns import MAX_MISSED
+from dynamics_ros.estimation.samples.timeline import (
+    JUMP_NS,
+    MAX_MISSED,
+    MIN_OLD_MESSAGES,
+    Timeline,
+)
 
 MILLISECOND = 10**6
 SIZE = 7
@@ -163,19 +171,14 @@ def truth(stamp: int) -> np.ndarray:
     return OFFSET + SLOPE * (stamp - START) * 1e-9
 
 
-def new_history(size):
-    return History(np.zeros(size), np.arange(size))
-
-
-def new_timeline() -> Timeline:
-    return Timeline(new_history(4), MovingBase(lambda q, change: q + change))
+def new_timeline(size: int = 4) -> Timeline:
+    return Timeline(np.zeros(size), np.arange(size), MovingBase(lambda q, change: q + change))
 
 
 def tell(timeline: Timeline, stamp: int, which: np.ndarray = ALL) -> int | None:
     """The moment that a message of true values completes; None where it completes none."""
-    told = frozenset(which.tolist())
     timeline.due = False
-    timeline.add(tuple(which), told, which, truth(stamp)[which], stamp)
+    timeline.add(which, truth(stamp)[which], stamp)
     return timeline.moment if timeline.due else None
 
 
@@ -184,23 +187,24 @@ def tell(timeline: Timeline, stamp: int, which: np.ndarray = ALL) -> int | None:
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=60), st.integers(-5, 35))
 def test_values_are_those_of_the_newest_samples_whatever_their_order(stamps, time):
-    history, newest, kept = new_history(1), -1, []
+    timeline, newest, kept, late = new_timeline(1), -1, [], 0
     for stamp in stamps:
-        late = history.add(np.array([0]), np.array([float(stamp)]), stamp)
-        assert (late is not None) == (stamp < newest)
+        timeline.add(np.array([0]), np.array([float(stamp)]), stamp)
+        late += stamp < newest
+        assert timeline.dropped == late
         if stamp > newest:
             kept.append(stamp)
         newest = max(newest, stamp)
     known = kept[-DEPTH:]
-    assert_allclose(history.at(time), np.clip(time, known[0], known[-1]), atol=1e-12)
+    assert_allclose(timeline.at(time), np.clip(time, known[0], known[-1]), atol=1e-12)
 
 
 def test_numbers_as_large_as_there_are_do_not_overflow_in_between():
-    history = new_history(1)
-    history.add(np.array([0]), np.array([-1.7e308]), 0)
-    history.add(np.array([0]), np.array([1.7e308]), 2)
+    timeline = new_timeline(1)
+    timeline.add(np.array([0]), np.array([-1.7e308]), 0)
+    timeline.add(np.array([0]), np.array([1.7e308]), 2)
     with np.errstate(all='raise'):
-        assert history.at(1).tolist() == [0.0]
+        assert timeline.at(1).tolist() == [0.0]
 
 
 # --- one publisher -------------------------------------------------------------------------------
@@ -216,7 +220,7 @@ def test_of_one_publisher_what_is_late_is_dropped_and_all_else_answered(offsets)
         newest = max(newest, offset)
     assert timeline.dropped == late
     assert timeline.jumps.count == 0
-    assert_allclose(timeline.history.at(timeline.moment), truth(START + newest * MS))
+    assert_allclose(timeline.at(timeline.moment), truth(START + newest * MS))
 
 
 def test_one_message_of_long_ago_is_dropped_and_three_in_a_row_are_a_clock_set_back():
@@ -245,7 +249,7 @@ def test_a_clock_of_one_publisher_that_is_set_back_is_taken_for_that_publisher()
         if k > 60:
             assert moment is not None and moment > before
         before = moment or before
-    assert timeline.history.newest[RIGHT].tolist() == [START + 99 * MS - 10 * JUMP_NS] * 2
+    assert timeline.stamps[RIGHT].tolist() == [START + 99 * MS - 10 * JUMP_NS] * 2
     assert timeline.jumps.count == 1
 
 
@@ -265,7 +269,7 @@ def test_two_publishers_that_are_apart_make_one_state_a_cycle(period, micros, by
     for stamp, which in messages:
         moment = tell(timeline, stamp, which)
         if moment is not None and stamp > START + 20 * period:
-            assert_allclose(timeline.history.at(moment), truth(moment), atol=1e-12)
+            assert_allclose(timeline.at(moment), truth(moment), atol=1e-12)
             moments.append(moment)
     steps = np.diff(moments)
     assert steps.min() > 0

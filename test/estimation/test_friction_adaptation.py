@@ -131,7 +131,7 @@ def test_a_robot_at_rest_and_a_joint_that_turns_one_way_tell_nothing():
     assert set(pipeline.adaptation.reasons) == {'waiting: too slow'}
     one_way = FrictionAdaptation(np.full(1, 4.0), np.zeros(1), 0.01, time_constant=10.0)
     for k in range(600):
-        one_way.add(k * 10**8, np.array([0.5]), np.array([-1.0]), np.zeros(1, dtype=bool))
+        one_way.add(k * 10**8, np.array([0.5]), np.array([-1.0]), False)
     assert not one_way.change.any()
     assert one_way.reasons == ['waiting: has turned one way only']
 

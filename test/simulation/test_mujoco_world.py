@@ -7,7 +7,7 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 import pytest
-from random_robots import MOVING, random_robot
+from random_robots import random_robot
 
 from benchmarks.descriptions import bare, without_friction
 from benchmarks.robots import urdf_path
@@ -32,6 +32,17 @@ def without_ranges(world):
     return world
 
 
+def forward_dynamics(world, tau):
+    """Accelerations (nv) at the current state, in rotating axes of a floating base."""
+    world._apply_torques(tau)
+    mujoco.mj_forward(world.model, world.data)
+    a, v = np.empty(world.robot.nv), world.v
+    a[world._v_indices] = world.data.qacc[world._dof_indices]
+    if world.robot.model.root_joint == 'floating':
+        a[:3] = world._base_axes().T @ a[:3] - np.cross(v[3:6], v[:3])
+    return a
+
+
 def assert_same_accelerations(robot, seed, tolerance=EXACT):
     world = without_ranges(MujocoWorld(robot, 1e-3))
     rng = np.random.default_rng(seed)
@@ -42,14 +53,14 @@ def assert_same_accelerations(robot, seed, tolerance=EXACT):
         assert np.abs(robot.difference(world.q, q)).max() < 1e-12
         assert np.abs(world.v - v).max() < 1e-12
         ours = robot.forward_dynamics(q, v, tau)
-        theirs = world.forward_dynamics(tau)
+        theirs = forward_dynamics(world, tau)
         assert np.abs(ours - theirs).max() <= tolerance * max(1.0, np.abs(ours).max())
 
 
-@pytest.mark.parametrize('root', ['fixed', 'planar', 'floating'])
+@pytest.mark.parametrize('root', ['fixed', 'floating'])
 @pytest.mark.parametrize('seed', range(8))
 def test_free_motion_of_random_trees_is_that_of_our_forward_dynamics(seed, root):
-    kinds = (*MOVING, 'fixed')
+    kinds = ('revolute', 'continuous', 'prismatic', 'fixed')
     assert_same_accelerations(random_robot(seed, 6, root, (0.3, -1.0, -9.0), kinds), seed)
 
 

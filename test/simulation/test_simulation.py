@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.interpolate import CubicHermiteSpline
 
+from benchmarks.pinocchio_peer import PinocchioPeer
 from dynamics_ros import Robot
 from dynamics_ros.errors import (
     InvalidArgumentError,
@@ -22,7 +23,6 @@ from dynamics_ros.model.urdf import read_urdf
 from dynamics_ros.simulation import (
     TIME_STEP_NS,
     Actuators,
-    LagrangianReference,
     SimulatedRobot,
     comfortable_posture,
     gentle_push,
@@ -94,7 +94,10 @@ WITH_FRICTION = robot_of(
     f'<link name="second">{inertial(1.0, 0.3, 0.02)}</link>',
 )
 SLIDE_LIMIT = '<limit lower="0" upper="0.04" effort="20" velocity="0.2"/>'
-SLIDE_COPY = '<mimic joint="slide" multiplier="0.9" offset="0.01"/>'
+SLIDE_COPY = (
+    '<mimic joint="slide" multiplier="0.9" offset="0.01"/>'
+    '<limit lower="-9" upper="9" effort="99" velocity="99"/>'
+)
 GRIPPER = robot_of(
     joint('shoulder', 'base', 'arm', axis='0 0 1'),
     f'<link name="arm">{inertial(2.0, 0.2, 0.01)}</link>',
@@ -175,21 +178,22 @@ class TestMechanics:
         point = (0.1, 0.2, -0.3)
         simulated.push('second', (1.0, 2.0, 3.0, 0.4, 0.5, 0.6), 1.0, 'first', point)
         (sample,) = advance(simulated, 1e-3)
-        reference = LagrangianReference(urdf, simulated.robot.joint_names)
-        R = reference.pose(sample.q, 'first')[:3, :3]
-        lever = reference.pose(sample.q, 'second')[:3, :3] @ point
+        reference = PinocchioPeer(urdf, simulated.robot)
+        R = reference.forward_kinematics(sample.q, 'first')[:3, :3]
+        lever = reference.forward_kinematics(sample.q, 'second')[:3, :3] @ point
         force, torque = R @ (1.0, 2.0, 3.0), R @ (0.4, 0.5, 0.6)
         wrench = np.concatenate([force, torque + np.cross(lever, force)])
-        expected = reference.jacobian(sample.q, 'second').T @ wrench
+        J = reference.jacobian(sample.q, 'second', 'local_world_aligned')
+        expected = J.T @ wrench
         assert sample.external_torque == pytest.approx(expected, abs=ROUNDING)
 
     @pytest.mark.parametrize('urdf', [DOUBLE_PENDULUM, WITH_FRICTION, MASSLESS_TIP, GRIPPER, ARM])
-    def test_the_sensed_effort_is_what_lagrange_needs_besides_pushes_and_declared_friction(
+    def test_the_sensed_effort_is_what_pinocchio_needs_besides_pushes_and_declared_friction(
         self, urdf
     ):
         simulated, tool = controlled(urdf)
         robot = simulated.robot
-        reference = LagrangianReference(urdf, robot.joint_names)
+        reference = PinocchioPeer(urdf, robot)
         advance(simulated, 0.5)
         simulated.push(tool, (5.0, -3.0, 2.0, 0.1, 0.2, 0.3), 1.0)
         for sample in advance(simulated, 0.2)[::20]:
@@ -369,24 +373,6 @@ class TestBadRequests:
         robot = Robot.from_urdf(robot_of())
         with pytest.raises(ModelError, match='no joint'):
             SimulatedRobot(robot, Actuators.ideal(Robot.from_urdf(PENDULUM), np.zeros(1), 'rod'))
-
-
-class TestTheReference:
-    """The independent road is worth nothing unless it arrives at the same place."""
-
-    @pytest.mark.parametrize('urdf', [DOUBLE_PENDULUM, GRIPPER, ARM])
-    def test_it_agrees_with_the_kernels(self, urdf):
-        robot = Robot.from_urdf(urdf)
-        reference = LagrangianReference(urdf, robot.joint_names)
-        rng = np.random.default_rng(1)
-        for _ in range(5):
-            q, (v, a) = robot.random_configuration(rng), rng.normal(size=(2, robot.nv))
-            tau = reference.inverse_dynamics(q, v, a)
-            assert tau == pytest.approx(robot.inverse_dynamics(q, v, a), abs=ROUNDING)
-            assert reference.gravity_torques(q) == pytest.approx(robot.gravity(q), abs=ROUNDING)
-            for frame in robot.frame_names:
-                pose = reference.pose(q, frame)
-                assert pose == pytest.approx(robot.forward_kinematics(q, frame), abs=ROUNDING)
 
 
 class TestTheTool:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -75,9 +75,9 @@ class Exceeded(NamedTuple):
     above: Vector | NDArray[np.bool_]
     excess: Any
 
-    def part(self, which: int | slice) -> Exceeded:
-        """Selects one sample or a slice of several."""
-        return Exceeded(self.added[which], self.above[which], self.excess[which])
+    def row(self, i: int) -> Exceeded:
+        """Returns one sample of several."""
+        return Exceeded(self.added[i], self.above[i], self.excess[i])
 
 
 class ContactDetector:
@@ -153,13 +153,8 @@ class ContactDetector:
 
     @property
     def contact_thresholds(self) -> Vector:
-        """(nv) contact thresholds at rest [Nm or N]."""
+        """(nv) contact thresholds at the last sample [Nm or N]."""
         return self.thresholds[0]
-
-    @property
-    def collision_thresholds(self) -> Vector:
-        """(nv) collision thresholds at rest [Nm or N]."""
-        return self.thresholds[1]
 
     def change_thresholds(self, contact: ArrayLike, collision: ArrayLike) -> None:
         """Replaces the thresholds at rest, in the constructor's format; keeps state and timers."""
@@ -258,28 +253,15 @@ class ContactDetector:
         self._report = self._next(*lasting)
         return self._report
 
-    def take_all(
-        self, stamps: Stamps, exceeded: Exceeded, rejected: Callable[[int], bool]
-    ) -> list[ContactReport]:
-        """Processes consecutive compared samples, up to the first one that is rejected.
-
-        Args:
-            stamps: (n) ns.
-            exceeded: result of ``compare`` for all of them.
-            disbelieved: whether to reject the sample of an index that exceeds a threshold.
-
-        Returns:
-            The report at each processed sample.
-        """
+    def take_all(self, stamps: Stamps, exceeded: Exceeded) -> list[ContactReport]:
+        """Processes consecutive compared samples with stamps (n) [ns]; returns their reports."""
         above = exceeded.excess > 0.0
         reports: list[ContactReport] = []
         i, count = 0, len(stamps)
         while i < count:
-            if above[i] and rejected(i):
-                break
             if i:
                 self.unlatch()
-            reports.append(self.take(int(stamps[i]), exceeded.part(i)))
+            reports.append(self.take(int(stamps[i]), exceeded.row(i)))
             i += 1
             if i < count and self._report.state is NO_CONTACT and not self._above.running:
                 # The state cannot change before a threshold is exceeded.

@@ -26,39 +26,6 @@ sends in bursts, for example because it stamps packets on arrival. Samples are n
 estimate with some error is better than none."""
 
 
-FIRST_INTERVAL = 1e-3
-"""Sample interval assumed until it has been measured [s]."""
-
-SAME_INTERVAL = 0.2
-"""Relative change of the interval that is ignored."""
-
-
-class MeasuredInterval:
-    """Mean sample interval, measured once after each start of an observer.
-
-    Attributes:
-        seconds: the interval [s].
-        count: samples since the start; zero once the interval has been measured.
-    """
-
-    def __init__(self) -> None:
-        """Creates it before the first start."""
-        self.seconds, self.count, self._begin = FIRST_INTERVAL, 0, 0
-
-    def begin(self, stamp: int) -> None:
-        """Starts a measurement at a stamp [ns]."""
-        self._begin, self.count = stamp, 0
-
-    def end(self, stamp: int) -> bool:
-        """Ends the measurement at a stamp [ns]; returns whether the interval has changed."""
-        interval = (stamp - self._begin) * 1e-9 / self.count
-        self.count = 0
-        other = interval > 0.0 and abs(interval / self.seconds - 1.0) > SAME_INTERVAL
-        if other:
-            self.seconds = interval
-        return other
-
-
 class Cadence:
     """Compares the interval before a sample with the usual interval of the previous samples.
 
@@ -85,6 +52,12 @@ class Cadence:
     def take(self, stamp: int) -> None:
         """Adds a sample [ns]."""
         self._stamps.append(stamp)
+
+    @property
+    def mean(self) -> float:
+        """Mean of the last intervals [s]; 0 for a single sample."""
+        stamps = self._stamps
+        return (stamps[-1] - stamps[0]) * 1e-9 / max(len(stamps) - 1, 1)
 
     def even(self, stamps: Stamps) -> int:
         """Returns the number of samples before the first ``uneven`` one of stamps (n) [ns]."""

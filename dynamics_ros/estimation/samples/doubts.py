@@ -9,15 +9,15 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dynamics_ros.errors import printable
+from dynamics_ros.multibody.arguments import finite_vector
 from dynamics_ros.reasons import Explanation, Reason
 from dynamics_ros.robot import Robot
 
-from .history import Array
 from .moving_base import TwistCheck
-from .position_check import joints_far_beyond_limits, limits_problem
-from .reports import NANOSECONDS
+from .reports import NANOSECONDS, Array
 from .robot_state import RobotState
 from .state_buffer import ODOMETRY, StateBuffer
 
@@ -95,7 +95,8 @@ class InputCheck:
             found = joints_far_beyond_limits(robot, state.q)
             if found.keys() != self._joints:
                 self._joints = frozenset(found)
-                text = limits_problem(found)
+                listed = _listed(tuple(found.values()), '; ')
+                text = f'far beyond the joint limits: {listed}' if found else ''
                 self.positions = Explanation(Reason.POSITIONS_BEYOND_LIMITS, text)
                 if not self._warned_far.issuperset(found):
                     self._warned_far.update(found)
@@ -111,7 +112,11 @@ class InputCheck:
         if names == self._seen and not self._warned.issuperset(names):
             self._warned.update(names)
             missing = [name for name in buffer.missing() if name != ODOMETRY]
-            missing_text = f'; they do not name {_listed(missing)}' if missing else ''
+            missing_text = (
+                f'; they do not name {_listed([printable(name, 100) for name in missing])}'
+                if missing
+                else ''
+            )
             self._warn(unknown_joints(robot, buffer) + missing_text)
         self._seen = names
 
@@ -194,16 +199,36 @@ def _returns(jumps: Array) -> int:
     return int(np.count_nonzero((ratio > 0.5) & (ratio < 2.0)))
 
 
+def joints_far_beyond_limits(robot: Robot, q: ArrayLike) -> dict[str, str]:
+    """Returns the joints with implausible positions, each with a description of the problem.
+
+    Joints without limits, such as continuous ones, are not checked.
+
+    Args:
+        robot: the robot.
+        q: (nq) configuration.
+    """
+    values = finite_vector('q', q, robot.nq)
+    found: dict[str, str] = {}
+    for joint in robot.model.actuated:
+        for i, unit in zip(joint.q_indices, joint.kind.units, strict=True):
+            beyond = joint.limits.far_beyond(float(values[i]), unit)
+            if beyond:
+                found[joint.name] = f'{printable(joint.name)} is {beyond}'
+    return found
+
+
 def unknown_joints(robot: Robot, buffer: StateBuffer) -> str:
     """Returns a sentence about names in joint states that the robot does not have; '' if none."""
     if not buffer.unknown_names:
         return ''
+    names = [printable(name, 100) for name in buffer.unknown_names]
     return (
         f'joint_states name joints that robot {printable(robot.name)!r} does not have: '
-        f'{_listed(tuple(buffer.unknown_names))}'
+        f'{_listed(names)}'
     )
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = f' and {len(names) - MAX_NAMED} more' if len(names) > MAX_NAMED else ''
-    return ', '.join(printable(name, 100) for name in names[:MAX_NAMED]) + more
+def _listed(texts: Sequence[str], separator: str = ', ') -> str:
+    more = f' and {len(texts) - MAX_NAMED} more' if len(texts) > MAX_NAMED else ''
+    return separator.join(texts[:MAX_NAMED]) + more

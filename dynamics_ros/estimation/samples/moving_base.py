@@ -19,7 +19,16 @@ from dynamics_ros.spatial import (
     quaternion_to_matrix,
 )
 
-from .history import DEPTH, LONG_AGO, NEVER, Array
+from .reports import Array
+
+NEVER = -(2**62)
+"""Stamp of a quantity without a received or finite value: as early as subtraction allows."""
+
+LONG_AGO = NEVER + 1
+"""Stamp of values that were received before the clock was set back."""
+
+DEPTH = 16
+"""Number of samples that are kept."""
 
 ALIGNED = 100_000_000
 """Maximum time over which the twist extrapolates a pose [ns]: five periods of odometry at 50 Hz.
@@ -166,14 +175,21 @@ class TwistCheck:
         if len({len(sample.q) for sample in samples}) > 1 or (np.diff(times) > ALIGNED).any():
             self._samples = []  # of two robots, too slow, or interrupted
             return
-        positions, quaternions = _poses(np.array([sample.q for sample in samples]))
-        if not full and np.linalg.norm(positions[-1] - positions[0]) < MIN_DISTANCE:
+        positions, quaternions, twists = _motion(samples)
+        displacement = positions[-1] - positions[0]
+        distance = float(np.linalg.norm(displacement))
+        if not full and distance < MIN_DISTANCE:
             return
         self._samples = []
-        twists = _twists(np.array([sample.v for sample in samples]))
-        steps = np.diff(times)[:, None] * 1e-9
-        axes = _better_axes(positions, quaternions, twists[:, :3], steps)
-        self._turned = 0 if axes > 0 else self._turned - axes
+        rotations, steps = quaternion_to_matrix(quaternions), np.diff(times)[:, None] * 1e-9
+        velocities = twists[:, :3]
+        body, parent = (
+            float(np.linalg.norm(displacement - (0.5 * steps * (v[:-1] + v[1:])).sum(axis=0)))
+            for v in (np.einsum('nij,nj->ni', rotations, velocities), velocities)
+        )
+        explained = min(body, parent) < 0.25 * distance and max(body, parent) >= 0.5 * distance
+        if distance >= MIN_DISTANCE and explained:
+            self._turned = 0 if body < parent else self._turned + 1
         self.problem = Explanation(
             Reason.ODOMETRY_AXES,
             f'the linear velocity of odom looks to be in the axes of {printable(frame)!r}; '
@@ -181,7 +197,11 @@ class TwistCheck:
             if self._turned >= MIN_FOUND
             else '',
         )
-        moved = _ranges(positions, quaternions) > MIN_RANGES
+        # How far the base moves along and about each of its own axes.
+        along = np.einsum('nji,nj->ni', rotations[:-1], np.diff(positions, axis=0))
+        turns = quaternion_product(quaternion_conjugate(quaternions[:-1]), quaternions[1:])
+        path = np.cumsum(np.column_stack((along, quaternion_log(turns))), axis=0)
+        moved = np.ptp(path, axis=0) > MIN_RANGES
         self._absent = np.where(twists.any(axis=0), 0, self._absent + moved)
         absent = self._absent >= MIN_FOUND
         names = ', '.join(name for name, each in zip(COMPONENTS, absent, strict=True) if each)
@@ -194,53 +214,12 @@ class TwistCheck:
         )
 
 
-def _poses(q: Array) -> tuple[Array, Array]:
-    """Returns positions (n, 3) and quaternions (n, 4) of root coordinates (n, 7 or 3)."""
+def _motion(samples: list[BaseSample]) -> tuple[Array, Array, Array]:
+    """Returns positions (n, 3), quaternions (n, 4) and twists (n, 6) of a base."""
+    q, v = np.array([one.q for one in samples]), np.array([one.v for one in samples])
     if q.shape[1] == 7:
-        return q[:, :3], q[:, 3:]
-    none = np.zeros(len(q))
-    half = 0.5 * q[:, 2]
-    return (
-        np.column_stack((q[:, :2], none)),
-        np.column_stack((none, none, np.sin(half), np.cos(half))),
-    )
-
-
-def _twists(v: Array) -> Array:
-    """Returns twists (n, 6), linear first, of velocities of a root joint (n, 6 or 3)."""
-    if v.shape[1] == 6:
-        return v
-    twists = np.zeros((len(v), 6))
-    twists[:, [0, 1, 5]] = v
-    return twists
-
-
-def _better_axes(positions: Array, quaternions: Array, velocities: Array, steps: Array) -> int:
-    """Returns in which axes velocities explain a displacement: 1 the body's, -1 the parent's.
-
-    0: both or neither of them do.
-    """
-    displacement = positions[-1] - positions[0]
-    distance = float(np.linalg.norm(displacement))
-    if distance < MIN_DISTANCE:
-        return 0
-    turned = np.einsum('nij,nj->ni', quaternion_to_matrix(quaternions), velocities)
-    errors = [
-        float(np.linalg.norm(displacement - (0.5 * steps * (v[:-1] + v[1:])).sum(axis=0)))
-        for v in (turned, velocities)
-    ]
-    body, parent = (error < 0.25 * distance for error in errors)
-    if body == parent:
-        return 0
-    if max(errors) < 0.5 * distance:
-        return 0
-    return 1 if body else -1
-
-
-def _ranges(positions: Array, quaternions: Array) -> Array:
-    """Returns how far (6) the base moves along and about each of its own axes."""
-    rotations = quaternion_to_matrix(quaternions[:-1])
-    along = np.einsum('nji,nj->ni', rotations, np.diff(positions, axis=0))
-    relative = quaternion_product(quaternion_conjugate(quaternions[:-1]), quaternions[1:])
-    path = np.cumsum(np.column_stack((along, quaternion_log(relative))), axis=0)
-    return np.ptp(path, axis=0)
+        return q[:, :3], q[:, 3:], v
+    none, half = np.zeros(len(q)), 0.5 * q[:, 2]
+    positions = np.column_stack((q[:, :2], none))
+    quaternions = np.column_stack((none, none, np.sin(half), np.cos(half)))
+    return positions, quaternions, np.column_stack((v[:, :2], none, none, none, v[:, 2]))

@@ -18,21 +18,18 @@ OVERDUE_AFTER = 0.95
 publishers the reports are newer than that, and a single outdated momentum appears as a large
 external torque."""
 
-AT_REST = 0.02
-"""Speed below which a joint counts as standing still at its last report [rad/s]."""
-
 
 class OverdueJoints:
     """Learns the report interval of each joint and detects overdue joints that were moving."""
 
-    def __init__(self, motion: NDArray[np.float64], places: Mapping[str, int]) -> None:
+    def __init__(self, at_rest: NDArray[np.float64], places: Mapping[str, int]) -> None:
         """Creates a detector.
 
         Args:
-            motion: (nv) motion of each joint that corresponds to 1 rad [rad or m].
+            at_rest: (nv) speed up to which a joint counts as standing at its last report.
             places: index of the velocity of each joint.
         """
-        self._places, self._at_rest, size = dict(places), AT_REST * motion, len(motion)
+        self._places, self._at_rest, size = dict(places), at_rest, len(at_rest)
         self._last_report = np.zeros(size, dtype=np.int64)
         self._usual_interval = np.zeros(size)
         self._last = 0

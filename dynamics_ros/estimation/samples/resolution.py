@@ -12,8 +12,8 @@ import numpy as np
 
 from dynamics_ros.errors import shortened
 
-from .history import Indices
 from .reports import NANOSECONDS, Array, JointValues
+from .timeline import Indices
 
 NO_NUMBERS = np.zeros(0)
 
@@ -34,17 +34,14 @@ class Selection:
     """Indices of the robot's joints in messages with given names and array lengths.
 
     Attributes:
-        key: identifies the publisher.
         quantities: whether the messages contain positions, velocities, efforts.
-        which: quantities of the history in the messages: slots of positions, then of velocities,
+        which: quantities of the timeline in the messages: slots of positions, then of velocities,
             then of efforts, each block offset by the number of slots.
-        reported: ``which`` as a set.
         places: indices of these quantities in q, v and effort concatenated.
     """
 
     def __init__(
         self,
-        names: tuple[str, ...],
         known: Sequence[tuple[int, int]],
         sizes: tuple[int, ...],
         places: Indices,
@@ -52,7 +49,6 @@ class Selection:
         """Computes the indices.
 
         Args:
-            names: names in the messages.
             known: slot of each joint, in increasing order, and its index in the names.
             sizes: numbers of positions, velocities, efforts.
             places: indices of all quantities in q, v and effort concatenated.
@@ -60,11 +56,9 @@ class Selection:
         slots = np.array([slot for slot, _ in known], dtype=np.intp)
         self._order = order = np.array([source for _, source in known], dtype=np.intp)
         self.quantities = tuple(size > 0 for size in sizes)
-        self.key = names, self.quantities
         count = len(places) // 3
         reported = [i for i, size in enumerate(sizes) if size]
         self.which = np.concatenate([slots[:0], *(slots + i * count for i in reported)])
-        self.reported = frozenset(self.which.tolist())
         indices = places[self.which]
         contiguous = np.array_equal(indices, np.arange(len(indices)))
         self.places: Indices | slice = slice(len(indices)) if contiguous else indices
@@ -152,7 +146,5 @@ class Resolution:
         if sizes not in self._selections:
             fits = not self.repeated and all(size in (0, self.size) for size in sizes)
             self._selections.clear()
-            self._selections[sizes] = (
-                Selection(self.names, self._known, sizes, self._places) if fits else None
-            )
+            self._selections[sizes] = Selection(self._known, sizes, self._places) if fits else None
         return self._selections[sizes]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dynamics_ros.errors import printable
 from dynamics_ros.reasons import Explanation, Reason
 
-from .history import Array, Stamps
+from .timeline import Array, Stamps
 
 
 class RobotState(NamedTuple):

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from dynamics_ros.errors import InvalidArgumentError, shortened
 from dynamics_ros.robot import Robot
 
-from .history import NEVER, History, Indices, Stamps
-from .moving_base import BaseSample, MovingBase
+from .moving_base import NEVER, BaseSample, MovingBase
 from .reports import (
     NANOSECONDS,
     Array,
@@ -29,7 +28,7 @@ from .reports import (
 )
 from .resolution import CompleteMessage, RefusedMessage, Resolution, Selection
 from .robot_state import RobotState
-from .timeline import Timeline
+from .timeline import Indices, Stamps, Timeline
 
 ODOMETRY = 'odom'
 
@@ -45,16 +44,18 @@ MAX_RESOLUTIONS = 16
 
 
 class Known(NamedTuple):
-    """Joints with received values, cached until the history changes.
+    """Joints with received values, cached until these change.
 
     Attributes:
-        changes: ``History.changes`` at the time of caching.
+        changes: ``Timeline.changes`` at the time of caching.
+        received: received quantities.
         quantities: whether positions, velocities, efforts of any joint have been received.
         complete: whether positions of all joints have been received.
         velocity_missing, effort_missing: joints without a velocity or effort.
     """
 
     changes: int
+    received: Indices
     quantities: tuple[bool, ...]
     complete: bool
     velocity_missing: tuple[str, ...]
@@ -108,12 +109,11 @@ class StateBuffer:
         )
         self._resolution = self._resolve(())
         self._resolutions = {self._resolution.names: self._resolution}
-        # Quantities of the history: positions, then velocities, then efforts.
-        history = History(self._blank, self._places)
-        self.timeline = Timeline(history, MovingBase(self._carried))
-        # Latest message if it was complete; not yet in the history, see _settle.
+        # Quantities of the timeline: positions, then velocities, then efforts.
+        self.timeline = Timeline(self._blank, self._places, MovingBase(self._carried))
+        # Latest message if it was complete; not yet in the timeline, see _settle.
         self._whole: CompleteMessage | None = None
-        self._known = Known(-1, (), False, (), ())
+        self._known = Known(-1, np.zeros(0, dtype=np.intp), (), False, (), ())
         self._nothing_stale = np.zeros(robot.nv, dtype=bool)
         self._no_ages = np.zeros(robot.nv, dtype=np.int64)
         self._nothing_stale.flags.writeable = self._no_ages.flags.writeable = False
@@ -132,7 +132,7 @@ class StateBuffer:
     def missing(self) -> tuple[str, ...]:
         """Returns joints without a position, and 'odom' for a moving base without odometry."""
         self._settle()
-        absent = self._names_of(self.timeline.history.newest[: len(self.joint_names)] == NEVER)
+        absent = self._names_of(self.timeline.stamps[: len(self.joint_names)] == NEVER)
         if self.has_base and not self.base_known:
             absent = (ODOMETRY, *absent)
         return (*absent, *self.unreachable)
@@ -146,15 +146,11 @@ class StateBuffer:
         other._settle()
         self.refused, self.unknown_names = other.refused, other.unknown_names
         self.unusable = {name: why for name, why in other.unusable.items() if name in self._slots}
-        same = self.joint_names == other.joint_names
-        self.timeline.adopt(other.timeline, same_quantities=same)
-        history, before = self.timeline.history, other.timeline.history
         pairs = [(new, other._slots[n]) for n, new in self._slots.items() if n in other._slots]
-        if pairs:
-            mine, theirs = np.array(pairs, dtype=np.intp).T
-            size, their_size = len(self.joint_names), len(other.joint_names)
-            for i in range(3):
-                history.adopt(mine + i * size, before, theirs + i * their_size)
+        slots = np.array(pairs, dtype=np.intp).reshape(-1, 1, 2)
+        sizes = np.array([len(self.joint_names), len(other.joint_names)])
+        mine, theirs = (slots + np.arange(3)[:, np.newaxis] * sizes).reshape(-1, 2).T
+        self.timeline.adopt(other.timeline, np.sort(mine), theirs[np.argsort(mine)])
         if self._base_nq == other._base_nq:
             self.timeline.base.adopt(other.timeline.base)
             self.base_frame_id = other.base_frame_id
@@ -265,8 +261,7 @@ class StateBuffer:
         self._settle()
         if not selection.which.size:
             return False
-        timeline = self.timeline
-        timeline.add(selection.key, selection.reported, selection.which, values, time)
+        self.timeline.add(selection.which, values, time)
         if self.unusable:
             self._mark_usable(selection.which, time)
         return True
@@ -274,8 +269,8 @@ class StateBuffer:
     def _take_whole(self, time: int, selection: Selection, values: Array) -> bool:
         """Stores a message that contains all known quantities; otherwise returns False.
 
-        Such a message bypasses the history, which serves late and partial messages. ``_settle``
-        adds it to the history before the next message of that kind is merged.
+        Such a message bypasses the timeline, which serves late and partial messages. ``_settle``
+        adds it to the timeline before the next message of that kind is merged.
         """
         if time < self.timeline.newest:
             return False
@@ -287,7 +282,7 @@ class StateBuffer:
         self.unusable.clear()
         self._whole = CompleteMessage(time, selection, values)
         if reported != known:
-            # The history fills in missing joints, after _settle has added this message.
+            # The timeline fills in missing joints, after _settle has added this message.
             self._known = self._known._replace(quantities=reported)
         return True
 
@@ -298,25 +293,25 @@ class StateBuffer:
 
         Joints whose position is not finite are not merged.
         """
-        which, finite = selection.which, np.isfinite(values)
+        which, finite, timeline = selection.which, np.isfinite(values), self.timeline
         if finite.all():
             return self._take(time, target, selection, values)
-        count, history = len(self.joint_names), self.timeline.history
+        count = len(self.joint_names)
         joints = which % count
         faulty = joints[~finite & (which < count)]
         merged = ~np.isin(joints, faulty)
         lost = which[~finite & merged]
         for i in np.unique(lost // count).tolist():
             self.refused[f'{QUANTITIES[i]} not finite'] += 1
-        history.forget(lost[time >= history.newest[lost]])
+        timeline.forget(lost[time >= timeline.stamps[lost]])
         merged &= finite
         if merged.any():
             values, which = values[merged], which[merged]
-            self.timeline.add(selection.key, selection.reported, which, values, time)
+            timeline.add(which, values, time)
             self._mark_usable(which, time)
         if faulty.size:
             self.refused[NOT_FINITE] += 1
-            for name in self._names_at(faulty[time >= history.newest[faulty]]):
+            for name in self._names_at(faulty[time >= timeline.stamps[faulty]]):
                 self.fault |= self.unusable.get(name) != NOT_FINITE
                 self.unusable[name] = NOT_FINITE
         return True
@@ -324,17 +319,17 @@ class StateBuffer:
     def _mark_usable(self, which: Indices, time: int) -> None:
         """Removes joints from ``unusable`` whose positions, in ``which``, have this stamp [ns]."""
         positions = which[which < len(self.joint_names)]
-        for name in self._names_at(positions[self.timeline.history.newest[positions] == time]):
+        for name in self._names_at(positions[self.timeline.stamps[positions] == time]):
             self.unusable.pop(name, None)
 
     def _names_at(self, joints: Indices) -> list[str]:
         return [self.joint_names[i] for i in joints.tolist()]
 
     def _settle(self) -> None:
-        """Adds the latest complete message to the history if that was deferred."""
+        """Adds the latest complete message to the timeline if that was deferred."""
         whole, self._whole = self._whole, None
         if whole is not None:
-            self.timeline.add_all(whole.selection.which, whole.values, whole.time)
+            self.timeline.store(whole.selection.which, whole.values, whole.time)
 
     def update_base(self, odometry: OdometryValues, names: Iterable[str]) -> None:
         """Merges the pose and twist of a moving base.
@@ -402,18 +397,19 @@ class StateBuffer:
                 numbers = self._blank.copy()
                 numbers[whole.selection.places] = whole.values
         else:
-            now, known, history = self._moment, self._known_quantities(), self.timeline.history
+            now, known, timeline = self._moment, self._known_quantities(), self.timeline
             if not known.complete:
                 return None
-            numbers = history.at(now)
+            numbers = timeline.at(now)
             velocity_missing, effort_missing = known.velocity_missing, known.effort_missing
-            oldest, newest = history.spread()
+            received = timeline.stamps[known.received]
+            oldest, newest = int(received.min(initial=now)), int(received.max(initial=now))
             ages = self._no_ages
             if oldest < now:
                 ages = np.zeros(self.robot.nv, dtype=np.int64)
-                ages[self._v_index] = np.maximum(now - history.newest[: len(self.joint_names)], 0)
+                ages[self._v_index] = np.maximum(now - timeline.stamps[: len(self.joint_names)], 0)
             if 0 < int(self.joint_timeout * NANOSECONDS) < max(now - oldest, newest - now):
-                positions, velocities, efforts = history.newest.reshape(3, -1)
+                positions, velocities, efforts = timeline.stamps.reshape(3, -1)
                 old = self._too_old(positions)
                 mask, stale = np.zeros(self.robot.nv, dtype=bool), self._names_of(old)
                 mask[self._v_index] = old
@@ -463,12 +459,13 @@ class StateBuffer:
         self.unknown_names[name if few else 'others'] += times
 
     def _known_quantities(self) -> Known:
-        """Returns the joints with received values, recomputed if the history has changed."""
-        history = self.timeline.history
-        if self._known.changes != history.changes:
-            reported = history.newest.reshape(3, -1) != NEVER
+        """Returns the joints with received values, recomputed if they have changed."""
+        timeline = self.timeline
+        if self._known.changes != timeline.changes:
+            reported = timeline.stamps.reshape(3, -1) != NEVER
             self._known = Known(
-                history.changes,
+                timeline.changes,
+                np.flatnonzero(reported),
                 tuple(reported.any(axis=1).tolist()),
                 bool(reported[0].all()),
                 *(self._names_of(~row) for row in reported[1:]),

@@ -1,17 +1,178 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of joints and base over time, with late messages, and the times of the output states."""
+"""Samples of joints and base over time, with late messages, and the times of the output states.
+
+A quantity is the position, velocity or effort of a joint. Values between two samples of the same
+publisher are interpolated, never extrapolated: a slope through two samples would multiply the noise
+of velocities.
+
+Two drivers with half of the joints each never sample at the same time, and their clocks may differ
+by milliseconds. Their latest reports belong to different times, and a momentum computed from both
+jumps with every message. A state is therefore assembled for the newest time that all synchronized
+publishers have reported. Publishers are synchronized if their rates are similar; a publisher that
+has stopped is not waited for.
+
+A late message is a few periods old and arrives alone. After a bag restarts or a simulator is reset,
+all following messages are old: the clock was set back.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections import deque
+from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .clock_jumps import ClockJumps
-from .history import NEVER, Array, History, Indices
-from .moving_base import BaseSample, MovingBase
-from .turns import PublisherSynchronizer
+from .moving_base import DEPTH, LONG_AGO, NEVER, BaseSample, MovingBase
+
+Array = NDArray[np.float64]
+Stamps = NDArray[np.int64]
+Indices = NDArray[np.intp]
+
+MIN_MESSAGES = 3
+"""Number of messages after which a publisher takes part in the synchronization."""
+
+MAX_MISSED = 3
+"""Number of messages of one publisher during which it waits for another: two consecutive messages
+of that one may be lost."""
+
+MAX_INTERVAL_RATIO = 1.5
+"""A publisher is not waited for if its interval is longer by this factor, since it would slow down
+the states."""
+
+MAX_APART = 8
+"""Maximum difference between the stamps of synchronized publishers in intervals, half of
+``DEPTH``."""
+
+MIN_STATE_STEP = 0.5
+"""Minimum time between states of alternating publishers as a share of an interval. They produce one
+state per cycle, completed by the later one of the pair with the closer stamps."""
+
+STEP = 1.1
+"""Factor by which the usual interval follows the last one, up or down; it bounds the effect of a
+lost or late message."""
+
+MAX_PUBLISHERS = 16
+"""Maximum number of distinguished publishers."""
+
+JUMP = 0.5
+"""Minimum backward jump of a clock [s]: no network delays sensor messages by as much, and no bag is
+shorter."""
+
+JUMP_NS = round(JUMP * 1e9)
+
+MIN_OLD_MESSAGES = 3
+"""Number of consecutive old messages about the same joints that indicate a jump."""
+
+
+class Publisher:
+    """A publisher of some quantities, and its last samples.
+
+    Attributes:
+        which: (n) its quantities.
+        alone: whether no other publisher has reported any of them.
+        samples: stamp [ns] and values (n), the newest first.
+        stamp: stamp of its last message that was synchronized [ns].
+        interval: usual interval of its stamps [ns]; 0 while unknown.
+        count: synchronized messages with new stamps, up to ``MIN_MESSAGES``.
+        missed: per other publisher, messages of that one since its own last message.
+    """
+
+    def __init__(self, which: Indices) -> None:
+        self.which, self.reported = which, frozenset(which.tolist())
+        self.alone = True
+        self.samples: deque[tuple[int, Array]] = deque(maxlen=DEPTH)
+        self.stamp, self.interval, self.count = NEVER, 0.0, 0
+        self.missed: dict[Publisher, int] = {}
+
+    def add(self, stamp: int, values: Array) -> None:
+        """Adds a sample; it replaces one of the same stamp, and older ones are dropped."""
+        if self.samples and self.samples[0][0] >= stamp:
+            if self.samples[0][0] > stamp:
+                return
+            self.samples.popleft()
+        self.samples.appendleft((stamp, values))
+
+    def at(self, time: int) -> Array:
+        """Returns the values (n) at a time before the newest sample [ns]."""
+        for (later, after), (before, values) in pairwise(self.samples):
+            if before <= time:
+                share = (time - before) / (later - before)
+                # values + share (after - values) could overflow in the difference.
+                return (1.0 - share) * values + share * after
+        return self.samples[-1][1]
+
+    def record(self, stamp: int) -> None:
+        """Updates the interval with a message [ns]."""
+        self.missed.clear()
+        interval, first = stamp - self.stamp, not self.count
+        if interval <= 0:
+            return
+        self.stamp = stamp
+        self.count = min(self.count + 1, MIN_MESSAGES)
+        if first or not self.interval:
+            self.interval = 0.0 if first else interval
+        else:
+            self.interval *= STEP if interval > self.interval else 1.0 / STEP
+
+    def waits_for(self, other: Publisher, missed: int) -> bool:
+        """Whether this publisher waits for another that missed some of its messages."""
+        return (
+            self.count == other.count == MIN_MESSAGES
+            and other.interval <= MAX_INTERVAL_RATIO * self.interval
+            and abs(self.stamp - other.stamp) <= MAX_APART * self.interval
+            and missed <= MAX_MISSED
+            and self.reported.isdisjoint(other.reported)
+        )
+
+
+class ClockJumps:
+    """Backward jumps of the clock.
+
+    Attributes:
+        count: number of jumps.
+        last: stamps before and after the last jump [ns].
+    """
+
+    def __init__(self, size: int) -> None:
+        """Creates a detector for ``size`` quantities."""
+        self.count, self.last = 0, (0, 0)
+        self._in_a_row = np.zeros(size, dtype=np.int64)
+        self._any_old = False
+
+    def received(self, which: Indices) -> None:
+        """Resets the counters of quantities with a current message."""
+        if self._any_old:
+            self._in_a_row[which] = 0
+            self._any_old = bool(self._in_a_row.any())
+
+    def jumped(self, which: Indices, before: int, stamp: int) -> bool:
+        """Whether the clock was set back, to be called for a message with old values only.
+
+        Args:
+            which: quantities in the message.
+            before: newest stamp so far [ns].
+            stamp: stamp of the message [ns].
+        """
+        if before - stamp <= JUMP_NS:
+            return False
+        self._in_a_row[which] += 1
+        self._any_old = True
+        if self._in_a_row[which].min() < MIN_OLD_MESSAGES:
+            return False
+        self._in_a_row[:] = 0
+        self.count, self.last = self.count + 1, (before, stamp)
+        return True
+
+    def __str__(self) -> str:
+        """Describes the last jump and the number of jumps."""
+        before, after = self.last
+        times = f'; {self.count} times so far' if self.count > 1 else ''
+        return (
+            f'set back by {(before - after) * 1e-9:.3f} s, from {before * 1e-9:.3f} s to '
+            f'{after * 1e-9:.3f} s{times}'
+        )
 
 
 class Timeline:
@@ -21,7 +182,8 @@ class Timeline:
     never decrease, unless the clock was set back.
 
     Attributes:
-        history: samples of the joint quantities.
+        stamps: (size) stamp of the last sample of each quantity [ns]; ``NEVER`` without one.
+        changes: counter that increases when a quantity receives its first value or loses it.
         base: samples of the base.
         newest: newest stamp of a joint state [ns].
         moment: time of the last output state [ns].
@@ -31,66 +193,146 @@ class Timeline:
         jumps: backward jumps of the clock.
     """
 
-    def __init__(self, history: History, base: MovingBase) -> None:
-        """Creates a timeline of quantities and a base without samples."""
-        self.history, self.base = history, base
+    def __init__(self, blank: Array, places: Indices, base: MovingBase) -> None:
+        """Creates a timeline of quantities and a base without samples.
+
+        Args:
+            blank: (m) result of ``at`` while there are no samples.
+            places: (size) index of each quantity in it.
+            base: samples of the base.
+        """
+        size = len(places)
+        self.stamps: Stamps = np.full(size, NEVER, dtype=np.int64)
+        self.base = base
+        self.changes = 0
         self.newest = self.moment = NEVER
         self.due = False
         self.dropped = self.merged = 0
         # One additional quantity: the base.
-        self.jumps = ClockJumps(history.size + 1)
-        self._base_index = np.array([history.size])
-        self._synchronizer = PublisherSynchronizer()
+        self.jumps = ClockJumps(size + 1)
+        self._base_index = np.array([size])
+        self._blank, self._places, self._last = blank, places, blank[places]
+        self._publishers: dict[bytes, Publisher] = {}
 
     @property
     def spread(self) -> float:
-        """Difference between the stamps of alternating publishers [s]."""
-        return self._synchronizer.spread()
+        """Difference between the last stamps of alternating publishers [s]."""
+        stamps = [
+            publisher.stamp
+            for publisher in self._publishers.values()
+            if publisher.count == MIN_MESSAGES
+            and max(publisher.missed.values(), default=0) <= MAX_MISSED
+        ]
+        return (max(stamps) - min(stamps)) * 1e-9 if stamps else 0.0
 
-    def adopt(self, other: Timeline, *, same_quantities: bool) -> None:
-        """Takes over times and counters of another timeline; its samples are copied separately."""
+    def adopt(self, other: Timeline, mine: Indices, theirs: Indices) -> None:
+        """Takes over times, counters and samples of another timeline, without those of its base.
+
+        Args:
+            other: the other one.
+            mine, theirs: (n) quantities here, and the same ones there.
+        """
         self.newest, self.moment = other.newest, other.moment
         self.dropped, self.merged = other.dropped, other.merged
         self.jumps.count, self.jumps.last = other.jumps.count, other.jumps.last
-        if same_quantities:
-            self._synchronizer = other._synchronizer
+        self.changes += 1
+        self.stamps[mine], self._last[mine] = other.stamps[theirs], other._last[theirs]
+        if len(mine) == len(self.stamps) == len(other.stamps) and np.array_equal(mine, theirs):
+            self._publishers = other._publishers
+
+    def at(self, time: int) -> Array:
+        """Returns ``blank`` (m) with the values of all quantities at a time [ns].
+
+        Before the oldest and after the newest sample of a quantity its value is that of this
+        sample.
+        """
+        values = self._last.copy()
+        for publisher in self._publishers.values():
+            if publisher.samples and publisher.samples[0][0] > time:
+                which, found = publisher.which, publisher.at(time)
+                if not publisher.alone:
+                    own = self.stamps[which] == publisher.samples[0][0]
+                    which, found = which[own], found[own]
+                values[which] = found
+        result = self._blank.copy()
+        result[self._places] = values
+        return result
 
     def skip_to(self, stamp: int) -> None:
         """Records the stamp [ns] of a complete message that is not older than any other."""
         self.newest = self.moment = stamp
         self.due = True
 
-    def add_all(self, which: Indices, values: Array, stamp: int) -> None:
-        """Adds the values of a message announced by ``skip_to``; arguments as of ``add``."""
-        self.history.add(which, values, stamp)
-        self.jumps.received(which)
+    def store(self, which: Indices, values: Array, stamp: int) -> Publisher | None:
+        """Stores the values of a message, without those that are late; arguments as of ``add``.
 
-    def add(
-        self, key: Hashable, reported: frozenset[int], which: Indices, values: Array, stamp: int
-    ) -> None:
-        """Adds a message with some quantities.
+        Returns:
+            The publisher; None if all values are late.
+        """
+        key = which.tobytes()
+        publisher = self._publishers.get(key) or self._new_publisher(key, which)
+        samples = publisher.samples
+        if not (publisher.alone and samples and samples[0][0] <= stamp):
+            stamps = self.stamps[which]
+            self.changes += bool((stamps == NEVER).any())
+            late = stamps > stamp
+            if late.all():
+                return None
+            self.dropped += bool(late.any())
+            publisher.add(stamp, values)
+            which, values = which[~late], values[~late]
+        else:
+            publisher.add(stamp, values)
+        self.stamps[which], self._last[which] = stamp, values
+        self.jumps.received(which)
+        return publisher
+
+    def _new_publisher(self, key: bytes, which: Indices) -> Publisher:
+        if len(self._publishers) >= MAX_PUBLISHERS:
+            self._publishers.clear()
+        new = Publisher(which)
+        for other in self._publishers.values():
+            if not new.reported.isdisjoint(other.reported):
+                new.alone = other.alone = False
+        self._publishers[key] = new
+        return new
+
+    def forget(self, which: Indices) -> None:
+        """Removes the values of some quantities; each is that of ``blank`` again."""
+        self.changes += 1
+        self.stamps[which], self._last[which] = NEVER, self._blank[self._places[which]]
+        for publisher in self._publishers.values():
+            publisher.alone = False
+
+    def add(self, which: Indices, values: Array, stamp: int) -> None:
+        """Adds a message with some quantities, which identify its publisher.
 
         Args:
-            key: identifies the publisher.
-            reported: all quantities that the publisher reports.
-            which: (n) quantities in this message.
-            values: (n) their values.
+            which: (n) quantities.
+            values: (n) their values; the array must not be modified afterwards.
             stamp: ns.
         """
-        late = self.history.add(which, values, stamp)
-        if late is not None and late.all() and self.jumps.jumped(which, self.newest, stamp):
+        publisher = self.store(which, values, stamp)
+        if publisher is None and self.jumps.jumped(which, self.newest, stamp):
             self.set_back()
-            late = self.history.add(which, values, stamp)
-        if late is not None:
+            publisher = self.store(which, values, stamp)
+        if publisher is None:
             self.dropped += 1
-            if late.all():
-                return
-            which = which[~late]
-        self.jumps.received(which)
+            return
         if stamp < self.moment:
             self.merged += 1
         self.newest = max(self.newest, stamp)
-        self._advance(*self._synchronizer.record(key, reported, stamp))
+        publisher.record(stamp)
+        moment, least = stamp, 0
+        for other in self._publishers.values():
+            if other is not publisher:
+                other.missed[publisher] = missed = other.missed.get(publisher, 0) + 1
+                if publisher.waits_for(other, missed):
+                    least = max(least, 1)
+                    if other.stamp < moment:
+                        moment = other.stamp
+                        least = round(MIN_STATE_STEP * publisher.interval)
+        self._advance(moment, least)
 
     def add_base(self, sample: BaseSample, *, alone: bool) -> bool:
         """Adds a sample of the base; returns False if it is too old.
@@ -115,10 +357,10 @@ class Timeline:
         return True
 
     def set_back(self) -> None:
-        """Marks all samples as old after the clock was set back."""
-        self.history.set_back()
+        """Marks all samples as old after the clock was set back, so that any stamp is newer."""
+        self.stamps[self.stamps != NEVER] = LONG_AGO
         self.base.set_back()
-        self._synchronizer.clear()
+        self._publishers.clear()
         self.newest = self.moment = NEVER
 
     def _advance(self, moment: int, least: int = 0) -> None:

@@ -23,7 +23,6 @@ from numpy.typing import ArrayLike, NDArray
 from dynamics_ros.algorithms.joint_friction import smooth_sign
 
 Vector = NDArray[np.float64]
-Stamps = NDArray[np.int64]
 
 PERIOD = 100_000_000
 """Time between two samples, after which the observer's output is independent [ns]."""
@@ -136,48 +135,32 @@ class FrictionAdaptation:
         self.deviation = other.deviation
         self.restart()
 
-    def batch_size(self, stamps: Stamps) -> int:
-        """Returns how many samples ``add`` can process in one call, at least one."""
-        if int(stamps[0]) < self._last:
-            return 1
-        return min(int(stamps.searchsorted(self.next)) + 1, len(stamps))
-
     def uncertainty(self, v: Vector) -> Vector:
         """Returns the torque deviation (nv) due to the changes at a velocity (nv) [Nm or N]."""
         return self.deviation * np.abs(self._signs(v))
 
     def add(
-        self,
-        stamps: int | Stamps,
-        v: Vector,
-        external: Vector,
-        suspected: NDArray[np.bool_],
-        usable: bool = True,
+        self, stamp: int, v: Vector, external: Vector, suspected: bool, usable: bool = True
     ) -> None:
-        """Processes a sample, or at most as many as ``batch_size`` returns.
+        """Processes a sample.
 
         Args:
-            stamps: ns, number or (n).
-            v: (nv) or (n, nv) velocity.
-            external: (nv) or (n, nv) external torque before taring, with the applied changes [Nm or
-                N]. A value that is not finite is not used for its joint.
-            suspected: (n) whether a contact is possible. A torque that a change of friction within
-                the bound can cause is used all the same: a constant push cancels out.
-            usable: whether the external torques are valid at these stamps.
+            stamp: ns.
+            v: (nv) velocity.
+            external: (nv) external torque before taring, with the applied changes [Nm or N]. A
+                value that is not finite is not used for its joint.
+            suspected: whether a contact is possible. A torque that a change of friction within the
+                bound can cause is used all the same: a constant push cancels out.
+            usable: whether the external torques are valid.
         """
-        stamps = np.atleast_1d(stamps)
-        stamp = int(stamps[-1])
         # What friction within the bound can cause is no reason to wait: it would never be learned.
         bounded = (self.bound > 0.0) & np.isfinite(external)
         beyond = np.abs(external) > np.where(bounded, self.bound, np.inf)
-        suspected = suspected & (beyond.any(axis=-1) | ~(self.bound > 0.0).any())
-        if self._suspected is None or stamp < self._last:
+        suspected = suspected and bool(beyond.any() or not (self.bound > 0.0).any())
+        if suspected or self._suspected is None or stamp < self._last:
             self._suspected = stamp
-        if suspected.any():
-            self._suspected = int(stamps[suspected][-1])
         if not usable or self._last <= stamp < self.next:
             return
-        v, external = np.atleast_2d(v)[-1], np.atleast_2d(external)[-1]
         weight = min((stamp - self._last) / PERIOD, MAX_WEIGHT) if stamp > self._last else 1.0
         forward = np.where(np.abs(v) >= self._speed, np.sign(v), 0.0)
         # After a reversal the observer's filter still contains the other direction.

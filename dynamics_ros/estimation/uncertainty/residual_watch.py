@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dynamics_ros.reasons import Explanation, Figure, Names, Reason
 
-from .thresholds import motion_scales
+from .thresholds import AT_REST, motion_scales
 
 if TYPE_CHECKING:
     from dynamics_ros.robot import Robot
@@ -75,20 +75,18 @@ class ResidualWatch:
         fresh: samples since the last check; a check needs ``CHECK_EVERY``.
     """
 
-    def __init__(self, robot: Robot, *, max_velocity: float = 0.02) -> None:
+    def __init__(self, robot: Robot) -> None:
         """Creates a watch without samples.
 
         Args:
             robot: the robot. With a moving base nothing is checked, because ground contact lasts
                 through all motion.
-            max_velocity: speed above which a joint counts as moving [rad/s]; of a sliding joint,
-                times ``motion_scales``.
         """
         self.excess, self.increase = np.zeros((2, robot.nv))
         self.advice = ''
         self._names = {i: name for name, i in robot.joint_v_indices.items()}
         self._judges = not robot.model.root_joint_nv
-        self._max_velocity = max_velocity * motion_scales(robot)
+        self._max_velocity = AT_REST * motion_scales(robot)
         self._samples = np.zeros((WINDOW, robot.nv))
         self._ways = np.zeros((WINDOW, robot.nv))
         self._above = np.zeros((WINDOW, robot.nv))

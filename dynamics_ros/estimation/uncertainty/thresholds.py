@@ -33,6 +33,9 @@ LOG = logging.getLogger(__name__)
 POSTURES, MAX_POSTURES = 300, 50
 """Number of random configurations used to find the largest inertia, and the largest weight."""
 
+AT_REST = 0.02
+"""Speed above which a joint counts as moving [rad/s], times ``motion_scales`` of sliding joints."""
+
 STANDARD_GRAVITY = 9.80665
 """[m/s^2]"""
 

@@ -94,13 +94,12 @@ class UnexplainedTorque:
         self._rows[0] = np.where(np.isfinite(scatter), scatter, 0.0)
         self._sigmas = sigmas
 
-    def batch_size(self, stamps: Stamps) -> int:
-        """Returns how many consecutive states ``update`` can process in one call, at least one."""
-        apart = np.diff(stamps) >= MAX_INTERVAL
-        return int(apart.argmax()) + 1 if apart.any() else len(stamps)
+    def restart(self) -> None:
+        """Assumes at the next state that the joints have just reversed, as after a gap."""
+        self._stamp = None
 
     def update(self, stamp: int | Stamps, v: Vector, load: Vector) -> tuple[Vector, Vector]:
-        """Processes a state, or with a leading axis at most as many as ``batch_size`` returns.
+        """Processes a state, or with a leading axis several states.
 
         Args:
             stamp: ns.
@@ -120,30 +119,21 @@ class UnexplainedTorque:
             )
         return self.deviation, self.increase
 
-    def keep(self, count: int) -> None:
-        """Restores the state after the first ``count`` states of the last batch, at least one."""
-        stamps, deviation, increase, memories = self._last_batch
-        last = count - 1
-        self._stamp, self._memory = int(stamps[last]), memories[last]
-        self.deviation, self.increase = deviation[last], increase[last]
-
     def _update_all(self, stamps: Stamps, v: Vector, load: Vector) -> tuple[Vector, Vector]:
         intervals = np.diff(stamps, prepend=self._before(int(stamps[0]), v[0])) * 1e-9
         deviation, increase, memories = self._in_turn(
             v, load, self._memory, intervals, self._rows, self._sigmas
         )
-        self._last_batch = stamps, deviation, increase, memories
-        self.keep(len(stamps))
+        self._stamp, self._memory = int(stamps[-1]), memories[-1]
+        self.deviation, self.increase = deviation[-1], increase[-1]
         return deviation, increase
 
     def _before(self, stamp: int, v: Vector) -> int:
-        """Returns the previous stamp, or ``stamp`` itself if the time between is unknown."""
-        before = self._stamp
-        if before is not None and 0 < stamp - before < MAX_INTERVAL:
-            return before
-        # The joints may just have reversed: assume the deviation of a reversal.
-        self._memory = np.stack([v, np.ones_like(v), np.zeros_like(v), v])
-        return stamp
+        """Returns the previous stamp, or ``stamp`` itself if the motion before is unknown."""
+        if self._stamp is None or stamp < self._stamp:
+            self._memory = np.stack([v, np.ones_like(v), np.zeros_like(v), v])
+            return stamp
+        return self._stamp
 
 
 NOISY = 4.0
@@ -153,7 +143,3 @@ NOISY = 4.0
 def slow_speeds(robot: Robot, velocity_noise: Vector) -> Vector:
     """Returns the speeds (nv) below which joints are near a reversal or at rest."""
     return np.maximum(SLOW * motion_scales(robot), NOISY * velocity_noise)
-
-
-MAX_INTERVAL = 1_000_000_000
-"""Interval after which the motion between two states counts as unknown [ns]."""

@@ -17,8 +17,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from benchmarks.pinocchio_peer import PinocchioPeer
 from dynamics_ros import Robot
-from dynamics_ros.simulation import LagrangianReference
 from dynamics_ros.wire.conversions import duration_message
 from dynamics_ros_msgs.msg import Result
 from dynamics_ros_msgs.srv import ApplyWrench
@@ -85,11 +85,13 @@ def test_the_truth_has_the_stamps_of_joint_states_and_comes_by_another_road(list
     # A reader on a busy machine may lose messages of either.
     listener.wait_for(lambda: len(states) > 200 and len(poses) > 20 and len(pairs()) > 10)
     for pose, state in pairs():
-        reference = LagrangianReference(description(), state.name)
-        expected = reference.pose(np.array(state.position), 'tool0')
+        robot = Robot.from_urdf(description())
+        reference = PinocchioPeer(description(), robot)
+        assert (*state.name,) == robot.joint_names
+        expected = reference.forward_kinematics(np.array(state.position), 'tool0')
         position = pose.pose.position
         assert [position.x, position.y, position.z] == pytest.approx(expected[:3, 3], abs=1e-12)
-        assert pose.header.frame_id == reference.link_names[0]
+        assert pose.header.frame_id == robot.root_frame
 
 
 def test_a_push_is_felt_in_the_joints_and_told_at_its_very_stamps(listener):
@@ -126,8 +128,8 @@ def test_a_push_is_felt_in_the_joints_and_told_at_its_very_stamps(listener):
         )
 
     state, torque = listener.wait_for(moment)
-    reference = LagrangianReference(description(), state.name)
-    J = reference.jacobian(np.array(state.position), 'tool0')
+    reference = PinocchioPeer(description(), Robot.from_urdf(description()))
+    J = reference.jacobian(np.array(state.position), 'tool0', 'local_world_aligned')
     assert list(torque.effort) == pytest.approx(J[:3].T @ (0.0, 0.0, -12.0), abs=1e-9)
 
 
