@@ -12,15 +12,14 @@ from numpy.typing import NDArray
 
 from .equations import EquationMaker
 from .fit import Fit
-from .joint_states.samples import JointSamples, UnusableRecordingError
-from .normal_equations import predictions
+from .joint_states.samples import JointSamples
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Filtered measured and modelled efforts of a recording, without samples of clipped efforts.
+    """Filtered measured and modelled efforts of a recording.
 
     Attributes:
         time: (n) time since the start of the recording [s].
@@ -46,11 +45,6 @@ class Evaluation:
         return cls(
             *(np.concatenate([getattr(p, one.name) for p in shifted]) for one in fields(cls))
         )
-
-    def rows(self, chosen: NDArray[np.bool_]) -> Evaluation:
-        """Evaluation of selected samples (n) only."""
-        values = {field.name: getattr(self, field.name)[chosen] for field in fields(self)}
-        return Evaluation(**values)
 
     @property
     def residual(self) -> Array:
@@ -87,23 +81,14 @@ def evaluate(maker: EquationMaker, fit: Fit, samples: JointSamples) -> Evaluatio
     """Compare a recording with the identified model.
 
     Raises:
-        UnusableRecordingError: it is shorter than the filters, or all efforts are clipped.
+        UnusableRecordingError: it is shorter than the filters.
     """
+    columns, b = fit.layout.columns_of(fit.x), len(maker.base)
     parts = []
-    K = maker.base.combination
     for chunk in maker.chunks(samples):
-        rows = np.concatenate([chunk.inertial, chunk.friction], axis=-1).transpose(1, 0, 2)
-        modelled = predictions(fit.layout, rows, fit.x).T
-        rigid = chunk.inertial @ (K @ fit.x[: fit.layout.inertial])
-        own = chunk.effort, modelled, chunk.effort - rigid, chunk.standing
-        whole = Evaluation(chunk.time, chunk.v, *own)
-        usable: NDArray[np.bool_] = np.asarray(~chunk.cut_off.any(axis=1))
-        if usable.any():
-            parts.append(whole.rows(usable))
-    if not parts:
-        raise UnusableRecordingError(
-            f'{samples.source}: efforts are cut off at their largest value all the time; record '
-            'slower motion'
-        )
+        rigid = chunk.inertial @ columns[0, :b]
+        friction = np.einsum('njk,jk->nj', chunk.friction, columns[:, b:])
+        own = chunk.effort, rigid + friction, chunk.effort - rigid, chunk.standing
+        parts.append(Evaluation(chunk.time, chunk.v, *own))
     joined = Evaluation.joined(parts)
     return replace(joined, time=np.concatenate([part.time for part in parts]))

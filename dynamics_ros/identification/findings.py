@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from dynamics_ros.estimation.uncertainty.thresholds import motion_scales
@@ -29,6 +30,17 @@ FRICTIONLESS = 1e-3
 
 LARGE_RESIDUAL = 0.1
 """Unexplained share of the efforts from which it is reported."""
+
+MIN_CLIPPED_SHARE, MIN_CLIPPED_SAMPLES, MIN_FREQUENCY_RATIO, MIN_LEVELS = 0.02, 5, 3.0, 30
+"""Clipped efforts: least share of the motion at the extreme value, least number of consecutive
+samples, least ratio of its frequency to that of the next value, least number of different efforts;
+coarse efforts have the first two."""
+
+SLOW = 0.02
+"""Mean speed over 50 ms below which efforts are not checked [rad/s]."""
+
+MAX_EFFORT_RATIO = 2.0
+"""Ratio to the effort limit that no motor can exceed."""
 
 LARGE_STANDING_SHARE = 0.5
 """Share of the time at rest from which it is reported."""
@@ -93,6 +105,55 @@ def constant_efforts(
             'carry nothing, such as fingers, leave them out (--lock NAME=POSITION)'
         )
     return [f'{listed}: the driver may not report them']
+
+
+def doubtful_efforts(robot: Robot, stretches: Sequence[Stretch], scale: Array) -> list[str]:
+    """Sentences on efforts that are clipped, or that exceed the motors of the robot.
+
+    Args:
+        robot: the robot.
+        stretches: its recordings.
+        scale: (nv) torque per unit of reported effort.
+    """
+    found, beyond, clipped = [], [], []
+    least = SLOW * motion_scales(robot)
+    for j, name in enumerate(robot.joint_names):
+        effort = np.concatenate([one.effort[:, j] for one in stretches])
+        limit, largest = robot.effort_limits[j], abs(scale[j]) * np.quantile(np.abs(effort), 0.99)
+        if 0.0 < limit < np.inf and largest > MAX_EFFORT_RATIO * limit:
+            beyond.append(f'{name} {largest:.3g} where the limit is {limit:.3g}')
+        moves = np.concatenate([_speed(one, j) > least[j] for one in stretches])
+        values, counts = np.unique(effort[moves], return_counts=True)
+        if len(values) < MIN_LEVELS:
+            continue
+        extreme = np.zeros(len(effort), dtype=bool)
+        for edge, near in ((0, 1), (-1, -2)):
+            if counts[edge] >= MIN_FREQUENCY_RATIO * counts[near]:
+                extreme |= moves & (effort == values[edge])
+        lasting = scipy.ndimage.binary_opening(extreme, np.ones(MIN_CLIPPED_SAMPLES))
+        share = lasting.sum() / max(moves.sum(), 1)
+        if share > MIN_CLIPPED_SHARE:
+            clipped.append(f'{name} {100.0 * share:.0f} %')
+    if clipped:
+        found.append(
+            'efforts are cut off at their largest value for part of the motion '
+            f'({", ".join(clipped)}): what is found of these joints and of what they carry is '
+            'wrong; record slower motion'
+        )
+    if beyond:
+        found.append(
+            f'efforts are larger than the robot can give ({", ".join(beyond)}): they are in other '
+            'units there, or the description has other limits'
+        )
+    return found
+
+
+def _speed(stretch: Stretch, joint: int) -> Array:
+    """(n) mean speed of a joint over the next 50 ms [rad/s or m/s]."""
+    q = stretch.position[:, joint]
+    ahead = max(1, min(round(0.05 / stretch.period), len(q) - 1))
+    speed = np.abs(q[ahead:] - q[:-ahead]) / (ahead * stretch.period)
+    return np.pad(speed, (0, ahead), mode='edge')
 
 
 def single_spikes(robot: Robot, recordings: Sequence[JointSamples]) -> list[str]:

@@ -9,16 +9,13 @@ friction is selected joint by joint, by cross-validation.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .equations import EquationMaker, Equations
-from .fit import BasePrior, BaseSystems, Fit, ridge
-from .normal_equations import grams, normal_system
-from .prior import LOAD_REACH, PRIOR_WEIGHT
+from .fit import FRICTION, LOAD_REACH, Fit, grams, solved, squares
 from .problem import Problem
 
 Array = NDArray[np.float64]
@@ -81,12 +78,11 @@ class _Search:
             fit, speed = self._problem.fit, float(np.exp(logarithm))
             maker = replace(self._problem.maker, friction_velocity=speed, stribeck=self._stribeck)
             equations = self._problem.equations_of(maker)
-            weights = fit.weights / fit.sigma[:, np.newaxis] ** 2
-            H, g, c = normal_system(fit.layout, equations, weights)
-            x, prior = ridge(H, g, fit.prior), fit.prior
-            off, total = x - prior.mean, prior.precision + PRIOR_WEIGHT * prior.divergence
-            squares = float(c + x @ (0.5 * H @ x - g) + 0.5 * off @ total @ off)
-            self._tried[logarithm] = squares, x, maker, equations
+            gram = grams(equations, fit.weights / fit.sigma[:, np.newaxis] ** 2)
+            x = solved(fit.layout, gram, fit.prior)
+            off = x - fit.prior.mean
+            left = squares(fit.layout, gram, x).sum() + off @ fit.prior.information @ off
+            self._tried[logarithm] = 0.5 * float(left), x, maker, equations
         return self._tried[logarithm][0]
 
 
@@ -130,49 +126,37 @@ def joints_with_load(fit: Fit, equations: Equations, loads: Array) -> NDArray[np
         equations: the equations with the column of the load.
         loads: (nv) usual torques that the joints carry [Nm or N].
     """
-    layout, b = fit.layout, len(fit.layout.base)
-    parts = BaseSystems(fold_grams(equations, fit.sigma, fit.weights), b)
-    others = replace(parts, grams=parts.grams.sum(axis=0) - parts.grams)
-    prior, weight = BasePrior.of(layout, fit.prior), np.array([PRIOR_WEIGHT])
+    layout, blocks = fit.layout, len(equations.begins)
+    folds = max(2, min(FOLDS, blocks // 2))
+    fold, weights = np.arange(blocks) * folds // blocks, fit.weights / fit.sigma[:, np.newaxis] ** 2
+    parts = [grams(equations, weights * (fold == k)) for k in range(folds)]
+    others, load = [sum(parts) - part for part in parts], len(layout.base) + FRICTION.index('load')
 
-    def tried(choices: Sequence[NDArray[np.bool_]]) -> tuple[Array, Array]:
-        """For each choice of joints, their errors on omitted folds, and their load coefficients.
-
-        Coefficients are in standard deviations.
-        """
-        masks = np.ones((len(choices), 1, layout.joints, parts.grams.shape[-1]))
-        masks[:, 0, :, b + 4] = choices
-        masks = masks[..., np.newaxis] * masks[..., np.newaxis, :]
-        unknowns = replace(others, grams=masks * others.grams).solved(prior, weight)[0]
-        errors = replace(parts, grams=masks * parts.grams).squares(unknowns).sum(axis=1)
-        grows = unknowns[..., b + 4]
+    def tried(chosen: NDArray[np.bool_]) -> tuple[Array, Array]:
+        """(nv) errors on omitted folds, and load coefficients in standard deviations."""
+        mask = np.ones((layout.joints, parts[0].shape[-1]))
+        mask[:, load] = chosen
+        errors, grows = np.zeros(layout.joints), []
+        for part, rest in zip(parts, others, strict=True):
+            x = solved(layout, rest * mask[:, np.newaxis] * mask[..., np.newaxis], fit.prior)
+            errors += squares(layout, part, x)
+            grows.append(x[layout.each('load')])
         # Standard deviation by the jackknife, because residuals are correlated in time.
-        spread = np.sqrt(grows.shape[1] - 1.0) * np.std(grows, axis=1)
-        return errors, np.mean(grows, axis=1) / np.maximum(spread, 1e-12)
+        spread = np.sqrt(folds - 1.0) * np.std(grows, axis=0)
+        return errors, np.mean(grows, axis=0) / np.maximum(spread, 1e-12)
 
     # Smaller loads contain no information about the coefficient.
     chosen = LOAD_REACH * loads > fit.sigma
-    joints = np.arange(layout.joints)
     # Remove one joint at a time: joints share bodies, so the term of one may replace that of
     # another.
     while chosen.any():
-        left_out = np.flatnonzero(chosen)
-        errors, grows = tried([chosen, *(chosen & (joints != j) for j in left_out)])
+        errors, grows = tried(chosen)
         worth = np.full(layout.joints, -np.inf)
-        for k, j in enumerate(left_out, start=1):
-            better = errors[0, j] / max(errors[k, j], 1e-300)
-            worth[j] = better if grows[0, j] > SIGNIFICANT else np.inf
+        for j in np.flatnonzero(chosen):
+            without, _ = tried(chosen & (np.arange(layout.joints) != j))
+            worth[j] = errors[j] / max(without[j], 1e-300) if grows[j] > SIGNIFICANT else np.inf
         worst = int(np.argmax(worth))
         if worth[worst] <= MIN_IMPROVEMENT:
             break
-        chosen = chosen & (joints != worst)
+        chosen[worst] = False
     return chosen
-
-
-def fold_grams(equations: Equations, sigma: Array, weights: Array) -> Array:
-    """(folds, nv, c, c) weighted Gram matrices of all columns."""
-    blocks = len(equations.begins)
-    folds = max(2, min(FOLDS, blocks // 2))
-    number = np.arange(blocks) * folds // blocks
-    scaled = weights / sigma[:, np.newaxis] ** 2
-    return np.stack([grams(equations, scaled, number == fold) for fold in range(folds)])

@@ -11,19 +11,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.estimation import EffortModel
-from dynamics_ros.estimation.uncertainty.thresholds import motion_scales
 from dynamics_ros.robot import Robot
 
+from .alternatives import check_mounting, effort_scale
 from .bodies import pseudo_inertia
 from .bodies.base_parameters import BaseParameters
-from .deviations import Accuracy, Parameter, motions_that_would_tell, parameters, torque_deviations
-from .drives import effort_model_of, friction_at_rest
-from .effort_scale import effort_scale
+from .deviations import (
+    Accuracy,
+    Parameter,
+    covariances,
+    motions_that_would_tell,
+    parameters,
+    torque_deviations,
+)
+from .drives import effort_model_of
 from .equations import ColumnStore, EquationMaker, Filtering
 from .evaluation import Evaluation, evaluate
 from .findings import (
     brief,
     constant_efforts,
+    doubtful_efforts,
     mostly_standing,
     moved_joints,
     much_left_over,
@@ -33,18 +40,12 @@ from .findings import (
     usual_share,
     without_friction,
 )
-from .fit import Fit, regularized
+from .fit import Fit, Layout, regularized
 from .friction_terms import add_load, choose_curve
 from .joint_states.clock import extremes_of, regular_stretches
 from .joint_states.noise import SampleNoise, sample_noise
-from .joint_states.plausibility import (
-    NotThisRobotError,
-    cut_off_at,
-    doubtful_efforts,
-)
+from .joint_states.plausibility import NotThisRobotError
 from .joint_states.samples import JointSamples, UnusableRecordingError
-from .mounting import check_mounting
-from .normal_equations import Layout
 from .problem import Problem, Stage
 
 Array = NDArray[np.float64]
@@ -183,13 +184,11 @@ def resample(problem: Problem) -> None:
 def regress(problem: Problem) -> None:
     """Stage: linear equations of the recordings, with efforts as reported."""
     robot, base = problem.robot, BaseParameters.of(problem.robot)
-    edges, problem.clipped = cut_off_at(problem.stretches, motion_scales(robot))
     problem.maker = EquationMaker(
         robot,
         base,
         Filtering.for_motion(problem.stretches),
         np.ones(robot.nv),
-        cut_off=edges if problem.uses('clipping') else None,
         store=ColumnStore(),
         fused=problem.uses('velocities'),
     )
@@ -212,7 +211,7 @@ def convert(problem: Problem) -> None:
     if (scale != 1.0).any():
         problem.maker = replace(problem.maker, scale=scale)
         problem.equations = problem.equations.scaled(scale)
-    problem.findings += doubtful_efforts(robot, problem.stretches, scale, problem.clipped)
+    problem.findings += doubtful_efforts(robot, problem.stretches, scale)
     if problem.uses('mounting'):
         problem.findings += check_mounting(robot, problem.stretches, scale, problem.held)
 
@@ -223,11 +222,8 @@ def weigh(problem: Problem) -> None:
 
 
 def regularize(problem: Problem) -> None:
-    """Stage: physically consistent bodies, and the friction of joints that did not move."""
+    """Stage: physically consistent bodies."""
     problem.fit = regularized(problem.fit)
-    if problem.uses('rest'):
-        problem.fit, findings = friction_at_rest(problem.robot, problem.fit, problem.moved)
-        problem.findings += findings
 
 
 def judge(problem: Problem) -> None:
@@ -262,10 +258,9 @@ STAGES: tuple[Stage, ...] = (
 
 def _result(problem: Problem) -> Identified:
     maker, fit, equations, train = problem.maker, problem.fit, problem.equations, problem.train
-    known = parameters(maker, fit, equations, train, problem.moved)
+    covariance = covariances(fit, equations, train)
+    known = parameters(maker, fit, covariance, train, problem.moved)
     postures = _postures(problem.robot, extremes_of(problem.stretches), problem.moved)
-    # Base parameters are the first ones of the list.
-    missing = [k for k, one in enumerate(known) if one.kind == 'base' and not one.identifiable]
     return Identified(
         problem.robot,
         replace(maker, store=None),
@@ -275,10 +270,10 @@ def _result(problem: Problem) -> Identified:
         tuple(known),
         problem.moved,
         tuple(problem.findings),
-        tuple(motions_that_would_tell(maker, fit, missing, problem.moved, train.rms)),
+        tuple(motions_that_would_tell(maker, fit, known, train.rms)),
         sample_noise(problem.stretches, maker.scale),
         np.sqrt((train.residual**2).mean(axis=0)),
-        *torque_deviations(maker, fit, equations, train, postures),
+        *torque_deviations(maker, fit, covariance[0], postures),
         postures,
     )
 

@@ -21,7 +21,7 @@ from .joint_states.samples import JointSamples
 
 Array = NDArray[np.float64]
 
-OPTIONAL = ('units', 'mounting', 'velocities', 'clipping', 'weights', 'curve', 'load', 'rest')
+OPTIONAL = ('units', 'mounting', 'velocities', 'weights', 'curve', 'load')
 """Mechanisms that can be left out, as by ``scripts/bench identification --part ablation``."""
 
 
@@ -38,7 +38,6 @@ class Problem:
         stretches: the recordings at equal time steps, divided at gaps.
         span: (nv) largest range of positions of a stretch [rad or m].
         moved: (nv) whether joints move.
-        clipped: (nv) share of the motion with clipped efforts.
         maker: source of the equations, with filters, effort scale, friction curve and load.
         equations: equations of all recordings.
         fit: the fitted unknowns.
@@ -54,7 +53,6 @@ class Problem:
     stretches: list[Stretch] = field(default_factory=list, init=False)
     span: Array = field(init=False)
     moved: NDArray[np.bool_] = field(init=False)
-    clipped: Array = field(init=False)
     maker: EquationMaker = field(init=False)
     equations: Equations = field(init=False)
     fit: Fit = field(init=False)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.estimation import EffortModel
-from dynamics_ros.estimation.uncertainty.thresholds import motion_scales, unmeasured_friction
+from dynamics_ros.estimation.uncertainty.thresholds import motion_scales
 from dynamics_ros.identification import (
     Identified,
     JointSamples,
@@ -24,15 +24,15 @@ from dynamics_ros.identification import (
 )
 from dynamics_ros.identification.equations import MAX_BLOCKS, MIN_BLOCK_DURATION
 from dynamics_ros.identification.evaluation import evaluate
-from dynamics_ros.identification.fit import UNEXPLAINED, dry_friction
+from dynamics_ros.identification.fit import UNEXPLAINED
 from dynamics_ros.identification.joint_states.plausibility import odd_velocities
 from dynamics_ros.robot import Robot
 
 from .contacts import named
 from .learn import Learned, learn_unexplained
-from .recorder import MIN_SPEED
 
 Array = NDArray[np.float64]
+
 
 FREE_QUANTILE = 0.75
 """Quantile of the residuals of blocks that is taken for free motion: fewer contain pushes."""
@@ -119,18 +119,12 @@ def _push_times(found: Identified, samples: JointSamples) -> str:
     fit = found.fit
     # A quantile, because a push of some seconds would change the mean.
     moving = np.where((fit.departures > 0.0) & ~fit.standing, fit.departures, np.nan)
-    some = np.isfinite(moving).any(axis=1)
-    usual = np.ones((len(moving), 1))
+    some, usual = np.isfinite(moving).any(axis=1), np.ones((len(moving), 1))
     usual[some, 0] = np.nanquantile(moving[some], FREE_QUANTILE, axis=1)
-    dry, sigma = dry_friction(fit.friction, fit.loads), fit.sigma[:, np.newaxis]
-    v = _velocities(samples)
-    one_way = np.minimum(-v.min(axis=0), v.max(axis=0)) < (MIN_SPEED * motion_scales(found.robot))
-    bound = np.where(one_way, unmeasured_friction(found.robot, dry), dry)[:, np.newaxis]
-    held = np.hypot(sigma, dry[:, np.newaxis] * fit.standing)
+    dry, sigma = fit.dry_friction[:, np.newaxis], fit.sigma[:, np.newaxis]
+    held = np.hypot(sigma, dry * fit.standing)
     free = UNEXPLAINED * np.where(fit.standing, held, usual * sigma)
-    free = free + bound * _is_slow(samples.time, v / motion_scales(found.robot), fit.begins)
-    far = fit.departures * held > free
-    times = []
+    far, times = fit.departures * held > free + dry * _slow_blocks(found, samples), []
     for block in np.flatnonzero(far.any(axis=0)):
         names = [n for n, f in zip(found.robot.joint_names, far[:, block], strict=True) if f]
         times.append(f'{fit.begins[block]:.0f} s ({", ".join(names)})')
@@ -138,21 +132,15 @@ def _push_times(found: Identified, samples: JointSamples) -> str:
     return ', '.join(times[:MAX_NAMED]) + more
 
 
-def _is_slow(time: Array, v: Array, begins: Array) -> NDArray[np.bool_]:
-    """(nv, blocks) whether a joint is slow for a part of a block.
-
-    Args:
-        time: (n) times [s].
-        v: (n, nv) velocities.
-        begins: (blocks) start times of the blocks since the first time [s].
-    """
-    found = np.zeros((v.shape[1], len(begins)), dtype=bool)
-    length = max(MIN_BLOCK_DURATION, float(time[-1] - time[0]) / MAX_BLOCKS)
-    for k, begin in enumerate(begins):
-        ends = begin - FILTERED, begin + length + FILTERED
-        rows = slice(*np.searchsorted(time - time[0], ends))
-        found[:, k] = np.abs(v[rows]).min(axis=0, initial=np.inf) < SLOW
-    return found
+def _slow_blocks(found: Identified, samples: JointSamples) -> NDArray[np.bool_]:
+    """(nv, blocks) whether a joint is slow for a part of a block."""
+    time, begins = samples.time - samples.time[0], found.fit.begins
+    speed = np.abs(_velocities(samples)) / motion_scales(found.robot)
+    length = max(MIN_BLOCK_DURATION, samples.duration / MAX_BLOCKS)
+    firsts = np.searchsorted(time, begins - FILTERED)
+    lasts = np.searchsorted(time, begins + length + FILTERED)
+    slow = [speed[a:b].min(axis=0, initial=np.inf) for a, b in zip(firsts, lasts, strict=True)]
+    return np.asarray(slow).T < SLOW
 
 
 def _velocities(samples: JointSamples) -> Array:
