@@ -3,8 +3,10 @@
 """Resampling of joint states to equal time steps, from stamps with jitter, losses and gaps.
 
 Drivers sample with a regular clock, but many stamps are arrival times, up to several periods late.
-They are replaced by the ticks of a regular clock with lost samples, unless they are farther from
-them than arrivals are: then the rate of the samples changes, and the stamps are used.
+Three interpretations of the stamps are compared: the stamps themselves, ticks of a regular clock
+with lost samples, and ticks without lost samples. The one with the smoothest positions is used.
+Smoothness is judged between samples and over longer times, because coarse positions hide errors of
+the clock between samples.
 """
 
 from __future__ import annotations
@@ -27,9 +29,8 @@ GAP_PERIODS, GAP_TIME = 6.0, 0.1
 MIN_PERIOD, MAX_PERIOD = 1e-5, 1.0
 """Range of plausible sampling periods [s]."""
 
-MAX_JITTER = 2.0
-"""Largest RMS distance of stamps from an even clock that is jitter, in periods; beyond it the rate
-of the samples changes."""
+SCALES = (0.01, 0.02, 0.05)
+"""Times over which positions are averaged to judge their smoothness [s]."""
 
 NEIGHBOURS = 15
 """Samples on both sides that decide whether a delay is permanent, because samples were lost."""
@@ -102,12 +103,17 @@ def _period(time: Array) -> float:
 
 def _resampled(samples: JointSamples, period: float) -> Stretch:
     time, q = samples.time, samples.position
+    ticks = np.arange(len(time))
+    clocks = [_fitted_clock(ticks, time)]
     for _ in range(3):
         ticks = _tick_numbers(time, period)
-        period, start = np.polyfit(ticks, time, 1).tolist()
-    even = start + period * ticks
-    if np.sqrt(np.mean((even - time) ** 2)) < MAX_JITTER * period:
-        time = even
+        period = float(np.polyfit(ticks, time, 1)[0])
+    clocks.append(_fitted_clock(ticks, time))
+    # Jitter of a full period looks like lost samples, so the clock without losses is tried too.
+    smoothest = min([*clocks[::-1], time], key=lambda clock: _roughness(clock, q))
+    if smoothest is not time:
+        time = smoothest
+        period = float(np.min(np.diff(time)))
     count = round((time[-1] - time[0]) / period) + 1
     grid = time[0] + period * np.arange(count)
     if count == len(time) and np.abs(grid - time).max() < 1e-3 * period:
@@ -116,6 +122,11 @@ def _resampled(samples: JointSamples, period: float) -> Stretch:
     velocity = None if samples.velocity is None else _linear(grid, time, samples.velocity)
     smooth: Array = scipy.interpolate.CubicSpline(time, q)(grid)
     return Stretch(time[0], period, smooth, velocity, _linear(grid, time, samples.effort))
+
+
+def _fitted_clock(ticks: NDArray[np.int64], time: Array) -> Array:
+    """(n) times of ticks, by a linear fit to the stamps."""
+    return np.asarray(np.polyval(np.polyfit(ticks, time, 1), ticks), dtype=np.float64)
 
 
 def _tick_numbers(time: Array, period: float) -> NDArray[np.int64]:
@@ -130,6 +141,41 @@ def _tick_numbers(time: Array, period: float) -> NDArray[np.int64]:
         most = round((time[k] - time[k - 1]) / period) - 1
         lost[k] = min(most, max(0, round((after - before) / period)))
     return np.arange(len(time)) + np.cumsum(lost)
+
+
+def _roughness(time: Array, q: Array) -> float:
+    """Product of the roughness of positions between samples and over each of ``SCALES``."""
+    span = np.ptp(q, axis=0)
+    moving = span > 1e-4
+    if not moving.any():
+        return 0.0
+    positions, found = q[:, moving] / span[moving], 1.0
+    for scale in (0.0, *SCALES):
+        size = max(1, round(scale * (len(time) - 1) / max(time[-1] - time[0], scale, 1e-9)))
+        whole = len(time) // size * size
+        means = (
+            values[:whole].reshape(-1, size, *values.shape[1:]) for values in (time, positions)
+        )
+        found *= _cubic_deviation(*(values.mean(axis=1) for values in means))
+    return found
+
+
+def _cubic_deviation(time: Array, x: Array) -> float:
+    """Mean distance of positions (n, joints) from the cubic through their four neighbours."""
+    if len(time) < 5:
+        return 1.0
+    t, y = (np.stack([values[i : len(time) - 4 + i] for i in range(5)]) for values in (time, x))
+    if (np.diff(t, axis=0) <= 0.0).any():
+        return np.inf
+    others = (0, 1, 3, 4)
+    predicted = np.zeros_like(y[2])
+    for i in others:
+        weight = np.ones(t.shape[1])
+        for j in others:
+            if j != i:
+                weight = weight * (t[2] - t[j]) / (t[i] - t[j])
+        predicted += weight[:, np.newaxis] * y[i]
+    return float(np.mean(np.abs(predicted - y[2]).sum(axis=1)))
 
 
 def _linear(grid: Array, time: Array, values: Array) -> Array:
