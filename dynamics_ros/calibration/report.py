@@ -12,7 +12,7 @@ from html import escape
 import numpy as np
 
 from dynamics_ros.identification import Evaluation, Identified
-from dynamics_ros.identification.drives import friction_curve
+from dynamics_ros.identification.evaluation import friction_curve
 from dynamics_ros.recordings.page import figure, page, table
 
 MOVING = 0.005

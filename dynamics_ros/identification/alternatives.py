@@ -42,7 +42,7 @@ from .fit import (
     squares,
 )
 from .joint_states.clock import Stretch
-from .joint_states.plausibility import NotThisRobotError
+from .joint_states.joint_matching import NotThisRobotError
 from .joint_states.samples import UnusableRecordingError
 
 Array = NDArray[np.float64]

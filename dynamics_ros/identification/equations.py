@@ -44,7 +44,7 @@ Array = NDArray[np.float64]
 
 FRICTION_VELOCITY, STRIBECK_VELOCITY = 0.02, 0.2
 """Speeds v_f, at which dry friction reaches 76 %, and v_s, at which the Stribeck term falls to 37 %
-[rad/s]. The first one is the usual one, and is chosen by ``friction_terms``."""
+[rad/s]. The first one is the usual one, and is chosen by ``identify``."""
 
 
 def friction_columns(

@@ -188,6 +188,16 @@ def usual_share(fit: Fit, equations: Equations) -> float:
     return float(np.sqrt((fit.sigma**2).mean()) / max(size, 1e-12))
 
 
+def of_fit(robot: Robot, equations: Equations, fit: Fit, moved: NDArray[np.bool_]) -> list[str]:
+    """Sentences on a fit."""
+    return [
+        *mostly_standing(robot, equations, moved),
+        *unexplained_times(robot, equations, fit),
+        *much_left_over(fit, equations),
+        *without_friction(fit, equations, moved),
+    ]
+
+
 def without_friction(fit: Fit, equations: Equations, moved: NDArray[np.bool_]) -> list[str]:
     """A sentence if the efforts contain no friction at any joint that moved."""
     size = equations.rms_efforts

@@ -5,7 +5,7 @@
 The unknowns are the ten parameters of each body, the rotor inertias, and five friction coefficients
 of each joint: viscous, offset, Coulomb, dry friction at rest, and load coefficient. ``weighed``
 finds them by iteratively reweighted least squares with a quadratic prior. ``regularized`` replaces
-its solution by physically consistent parameters, from a semidefinite program (``consistency``).
+its solution by physically consistent parameters, from a semidefinite program (``pseudo_inertia``).
 
 Rows are weighted by the residual of their joint, and blocks of a joint with much larger residuals
 than the others, such as during a push, are weighted less. A joint at rest is held by static
@@ -25,7 +25,7 @@ from dynamics_ros.computed_once import computed_once
 from dynamics_ros.estimation import EffortModel
 from dynamics_ros.robot import Robot
 
-from .bodies import consistency, pseudo_inertia
+from .bodies import pseudo_inertia
 from .bodies.base_parameters import BaseParameters
 from .equations import MIN_MOVING_ROWS, EquationMaker, Equations
 
@@ -459,14 +459,14 @@ def regularized(fit: Fit) -> Fit:
     known, free = prior.mean[: layout.bodies], slice(layout.bodies if fit.held else 0, None)
     if fit.held:
         pull = pull - total[:, : layout.bodies] @ known
-    program = consistency.Program(
+    program = pseudo_inertia.Program(
         total[free, free],
         pull[free],
         prior.bodies[:0] if fit.held else prior.bodies,
         PRIOR_WEIGHT,
         positive[free],
     )
-    x = np.concatenate([known[: free.start], consistency.solve(program)])
+    x = np.concatenate([known[: free.start], pseudo_inertia.solve(program)])
     # Without a Stribeck term friction at rest is Coulomb friction.
     coulomb = layout.each('coulomb')
     absent = coulomb[H[coulomb + 1, coulomb + 1] == 0.0]

@@ -42,11 +42,12 @@ from dynamics_ros.identification import (
 )
 from dynamics_ros.identification.alternatives import check_mounting
 from dynamics_ros.identification.bodies.base_parameters import BaseParameters, with_rotors
-from dynamics_ros.identification.bodies.consistency import Program, solve
 from dynamics_ros.identification.bodies.pseudo_inertia import (
+    Program,
     consistent,
     parameters_of,
     pseudo_inertia,
+    solve,
 )
 from dynamics_ros.identification.equations import FRICTION_VELOCITY
 from dynamics_ros.identification.joint_states.clock import regular_stretches

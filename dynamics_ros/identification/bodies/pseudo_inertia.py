@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Pseudo-inertias: physical consistency of inertial parameters, and distances of bodies.
+"""Physically consistent inertial parameters: distances of bodies, and the best consistent fit.
 
 The pseudo-inertia of a body is the second moment of its mass in homogeneous coordinates,
 
@@ -8,14 +8,24 @@ The pseudo-inertia of a body is the second moment of its mass in homogeneous coo
 
 linear in the ten parameters, and positive semidefinite for every distribution of positive mass
 ([Wensing2018]). The divergence tr(P0^-1 P) - log det(P0^-1 P) - 4 measures the distance of a body
-from another one, independent of frames and units ([Lee2020]).
+from another one, independent of frames and units ([Lee2020]). The best fit is that of a semidefinite
+program:
+
+    min  x^T H x / 2 - g^T x + weight sum_bodies (tr(P0^-1 P) - log det P)   over x = (pi, others),
+
+where the logarithm keeps the pseudo-inertias P positive definite, and some of the others must not
+be negative. A primal-dual interior-point method solves it: the objective is convex, and its
+logarithms keep bodies consistent, so only the signs need barriers ([Nocedal2006] 19).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.estimation.payload_identification import BASIS, parameters_of, pseudo_inertia
 from dynamics_ros.robot import Robot
 
@@ -60,3 +70,110 @@ def _made_consistent(P: Array) -> Array:
     made[:3, 3] = made[3, :3] = mass * center
     made[3, 3] = mass
     return made
+
+
+MAX_STEPS = 200
+"""Largest number of steps of the interior-point method; about thirty are usual."""
+
+CENTRING, MIN_GAP, ACCEPTED_GAP = 0.1, 1e-7, 0.1
+"""Centring parameter of a step; gap of the objective at which the method ends, and with which it
+may end for lack of progress: the objective is half a square of deviations."""
+
+NO_PROGRESS = 0.9
+"""Ratio to the previous gap from which there is no more progress."""
+
+BOUNDARY_SHARE = 0.95
+"""Largest share of the distance to the boundary in one step."""
+
+
+class NoSolutionError(DynamicsRosError):
+    """The solver found no solution."""
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """The minimization problem.
+
+    Attributes:
+        H, g: (n, n) matrix and (n) vector of the quadratic objective.
+        bodies: (bodies, 10) parameters of the reference P0; x begins with as many.
+        weight: weight of the divergence.
+        positive: (n) whether an entry of x must not be negative.
+    """
+
+    H: Array
+    g: Array
+    bodies: Array
+    weight: float
+    positive: NDArray[np.bool_]
+
+    def value(self, x: Array) -> float:
+        """Objective at x with physically consistent bodies."""
+        P = pseudo_inertia(x[: self.bodies.size].reshape(-1, 10))
+        pull = np.einsum('bij,bji->', np.linalg.inv(pseudo_inertia(self.bodies)), P)
+        spread = np.linalg.slogdet(P)[1].sum()
+        return float(0.5 * x @ self.H @ x - self.g @ x + self.weight * (pull - spread))
+
+
+def solve(program: Program) -> Array:
+    """The minimizer x (n), with bodies in units of the described ones.
+
+    Raises:
+        NoSolutionError: the method found no solution.
+    """
+    bodies, n = len(program.bodies), len(program.g)
+    own, weight, chosen = 10 * bodies, program.weight, np.flatnonzero(program.positive)
+    curvature = np.diag(program.H).copy()
+    curvature[:own] += weight * metric(program.bodies).diagonal(axis1=1, axis2=2).ravel()
+    scale = 1.0 / np.sqrt(np.maximum(curvature, 1e-300))
+    H, g = program.H * np.outer(scale, scale), program.g * scale
+    factors = np.linalg.inv(np.linalg.cholesky(pseudo_inertia(program.bodies)))
+    units = np.einsum('bij,kjl,bml->bkim', factors, BASIS, factors)
+    units *= scale[:own].reshape(-1, 10)[..., np.newaxis, np.newaxis]
+    traces = weight * units.trace(axis1=2, axis2=3).ravel()
+    y = np.ones(n)
+    y[:own] = program.bodies.ravel() / scale[:own]
+    before, dual, root = np.inf, np.ones(len(chosen)), np.tile(np.eye(4), (bodies, 1, 1))
+    for _ in range(MAX_STEPS):
+        # Coordinates in which P = root^-1 root^-T is the identity.
+        whitened = np.einsum('bij,bkjl,bml->bkim', root, units, root)
+        aim = CENTRING * float(dual @ y[chosen]) / max(len(chosen), 1)
+        slope, K = H @ y - g, H.copy()
+        slope[:own] += traces - weight * whitened.trace(axis1=2, axis2=3).ravel()
+        for body, block in enumerate(np.einsum('bkij,blij->bkl', whitened, whitened)):
+            part = slice(10 * body, 10 * body + 10)
+            K[part, part] += weight * block
+        K[chosen, chosen] += dual / y[chosen]
+        slope[chosen] -= aim / y[chosen]
+        size = 1.0 / np.sqrt(np.diag(K))
+        step = -size * np.linalg.solve(K * np.outer(size, size), size * slope)
+        # Along a step all logarithms are of the form log(1 + share * rate).
+        inside = np.einsum('bk,bkij->bij', step[:own].reshape(-1, 10), whitened)
+        rates = np.concatenate([np.linalg.eigvalsh(inside).ravel(), step[chosen] / y[chosen]])
+        barriers = np.concatenate([np.full(4 * bodies, weight), np.full(len(chosen), aim)])
+        share = _step_length(rates)
+        bend = float(step @ H @ step)
+        straight = float(slope @ step) + float(barriers @ rates)
+        while share > 1e-12:
+            logarithms = float(barriers @ np.log1p(share * rates))
+            gain = share * straight + 0.5 * share**2 * bend - logarithms
+            if gain <= 0.1 * share * float(slope @ step):
+                break
+            share *= 0.5
+        gap = -float(slope @ step) + float(dual @ y[chosen])
+        change = (aim - dual * (y[chosen] + step[chosen])) / y[chosen]
+        y = y + share * step
+        # Update the factor instead of P, because a sum would lose small entries of P.
+        root = np.linalg.inv(np.linalg.cholesky(np.eye(4) + share * inside)) @ root
+        dual = dual + _step_length(change / dual) * change
+        # For nearly inconsistent bodies, rounding errors limit the progress.
+        if gap < MIN_GAP or (NO_PROGRESS * before < gap < ACCEPTED_GAP and aim < MIN_GAP):
+            return y * scale
+        before = gap
+    raise NoSolutionError(f'{MAX_STEPS} steps of Newton were not enough')
+
+
+def _step_length(rates: Array) -> float:
+    """The largest share up to 1 for which all 1 + share * rates stay well above zero."""
+    fastest = max(-float(rates.min(initial=0.0)), 1e-300)
+    return min(1.0, BOUNDARY_SHARE / fastest)

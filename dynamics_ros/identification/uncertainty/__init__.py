@@ -8,9 +8,8 @@
 for each joint, by speed, load and reversals: the parameters ``unexplained.*`` of ``contact_node``.
 """
 
-from .free_motion import Drives, identify_drives
+from .free_motion import Drives, Recorder, identify_drives
 from .learn import FALSE_ALARMS, Learned, calibrated_robot, learn, learn_unexplained
-from .recorder import Recorder
 from .residuals import ObserverChoice
 
 __all__ = [
