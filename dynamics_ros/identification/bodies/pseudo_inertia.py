@@ -8,14 +8,14 @@ The pseudo-inertia of a body is the second moment of its mass in homogeneous coo
 
 linear in the ten parameters, and positive semidefinite for every distribution of positive mass
 ([Wensing2018]). The divergence tr(P0^-1 P) - log det(P0^-1 P) - 4 measures the distance of a body
-from another one, independent of frames and units ([Lee2020]). The best fit is that of a semidefinite
-program:
+from another one, independent of frames and units ([Lee2020]). The best fit is a semidefinite
+program,
 
     min  x^T H x / 2 - g^T x + weight sum_bodies (tr(P0^-1 P) - log det P)   over x = (pi, others),
 
 where the logarithm keeps the pseudo-inertias P positive definite, and some of the others must not
-be negative. A primal-dual interior-point method solves it: the objective is convex, and its
-logarithms keep bodies consistent, so only the signs need barriers ([Nocedal2006] 19).
+be negative. The objective is convex and self-concordant, so Newton's method with a line search
+finds its minimum ([Nocedal2006] 3). Unknowns that would be negative are zero.
 """
 
 from __future__ import annotations
@@ -73,14 +73,14 @@ def _made_consistent(P: Array) -> Array:
 
 
 MAX_STEPS = 200
-"""Largest number of steps of the interior-point method; about thirty are usual."""
+"""Largest number of Newton steps; about ten are usual."""
 
-CENTRING, MIN_GAP, ACCEPTED_GAP = 0.1, 1e-7, 0.1
-"""Centring parameter of a step; gap of the objective at which the method ends, and with which it
-may end for lack of progress: the objective is half a square of deviations."""
+MIN_GAP = 1e-7
+"""Gap of the objective, half a square of deviations, at which the method ends."""
 
-NO_PROGRESS = 0.9
-"""Ratio to the previous gap from which there is no more progress."""
+NO_PROGRESS, ACCEPTED_GAP = 0.9, 0.1
+"""Ratio to the previous gap from which there is no more progress; largest gap that is accepted
+then, as of nearly inconsistent bodies with rounding errors."""
 
 BOUNDARY_SHARE = 0.95
 """Largest share of the distance to the boundary in one step."""
@@ -121,59 +121,55 @@ def solve(program: Program) -> Array:
     Raises:
         NoSolutionError: the method found no solution.
     """
-    bodies, n = len(program.bodies), len(program.g)
-    own, weight, chosen = 10 * bodies, program.weight, np.flatnonzero(program.positive)
-    curvature = np.diag(program.H).copy()
+    free = np.ones(len(program.g), dtype=bool)
+    while True:
+        x = np.zeros(len(free))
+        x[free] = _newton(program, free)
+        negative = program.positive & (x < 0.0)
+        if not negative.any():
+            return x
+        free &= ~negative
+
+
+def _newton(program: Program, free: NDArray[np.bool_]) -> Array:
+    """The minimizer of some unknowns, which begin with those of bodies; the others are 0."""
+    bodies, H, g = len(program.bodies), program.H[np.ix_(free, free)], program.g[free]
+    own, weight = 10 * bodies, program.weight
+    curvature = np.diag(H).copy()
     curvature[:own] += weight * metric(program.bodies).diagonal(axis1=1, axis2=2).ravel()
     scale = 1.0 / np.sqrt(np.maximum(curvature, 1e-300))
-    H, g = program.H * np.outer(scale, scale), program.g * scale
+    H, g = H * np.outer(scale, scale), g * scale
     factors = np.linalg.inv(np.linalg.cholesky(pseudo_inertia(program.bodies)))
     units = np.einsum('bij,kjl,bml->bkim', factors, BASIS, factors)
     units *= scale[:own].reshape(-1, 10)[..., np.newaxis, np.newaxis]
     traces = weight * units.trace(axis1=2, axis2=3).ravel()
-    y = np.ones(n)
+    y = np.zeros(len(g))
     y[:own] = program.bodies.ravel() / scale[:own]
-    before, dual, root = np.inf, np.ones(len(chosen)), np.tile(np.eye(4), (bodies, 1, 1))
+    before, root = np.inf, np.tile(np.eye(4), (bodies, 1, 1))
     for _ in range(MAX_STEPS):
         # Coordinates in which P = root^-1 root^-T is the identity.
         whitened = np.einsum('bij,bkjl,bml->bkim', root, units, root)
-        aim = CENTRING * float(dual @ y[chosen]) / max(len(chosen), 1)
         slope, K = H @ y - g, H.copy()
         slope[:own] += traces - weight * whitened.trace(axis1=2, axis2=3).ravel()
         for body, block in enumerate(np.einsum('bkij,blij->bkl', whitened, whitened)):
             part = slice(10 * body, 10 * body + 10)
             K[part, part] += weight * block
-        K[chosen, chosen] += dual / y[chosen]
-        slope[chosen] -= aim / y[chosen]
         size = 1.0 / np.sqrt(np.diag(K))
         step = -size * np.linalg.solve(K * np.outer(size, size), size * slope)
         # Along a step all logarithms are of the form log(1 + share * rate).
         inside = np.einsum('bk,bkij->bij', step[:own].reshape(-1, 10), whitened)
-        rates = np.concatenate([np.linalg.eigvalsh(inside).ravel(), step[chosen] / y[chosen]])
-        barriers = np.concatenate([np.full(4 * bodies, weight), np.full(len(chosen), aim)])
-        share = _step_length(rates)
-        bend = float(step @ H @ step)
-        straight = float(slope @ step) + float(barriers @ rates)
+        rates = np.linalg.eigvalsh(inside).ravel()
+        share = min(1.0, BOUNDARY_SHARE / max(-float(rates.min(initial=0.0)), 1e-300))
+        bend, gap = float(step @ H @ step), -float(slope @ step)
         while share > 1e-12:
-            logarithms = float(barriers @ np.log1p(share * rates))
-            gain = share * straight + 0.5 * share**2 * bend - logarithms
-            if gain <= 0.1 * share * float(slope @ step):
+            barrier = weight * float((share * rates - np.log1p(share * rates)).sum())
+            if -share * gap + 0.5 * share**2 * bend + barrier <= -0.1 * share * gap:
                 break
             share *= 0.5
-        gap = -float(slope @ step) + float(dual @ y[chosen])
-        change = (aim - dual * (y[chosen] + step[chosen])) / y[chosen]
         y = y + share * step
         # Update the factor instead of P, because a sum would lose small entries of P.
         root = np.linalg.inv(np.linalg.cholesky(np.eye(4) + share * inside)) @ root
-        dual = dual + _step_length(change / dual) * change
-        # For nearly inconsistent bodies, rounding errors limit the progress.
-        if gap < MIN_GAP or (NO_PROGRESS * before < gap < ACCEPTED_GAP and aim < MIN_GAP):
+        if gap < MIN_GAP or NO_PROGRESS * before < gap < ACCEPTED_GAP:
             return y * scale
         before = gap
     raise NoSolutionError(f'{MAX_STEPS} steps of Newton were not enough')
-
-
-def _step_length(rates: Array) -> float:
-    """The largest share up to 1 for which all 1 + share * rates stay well above zero."""
-    fastest = max(-float(rates.min(initial=0.0)), 1e-300)
-    return min(1.0, BOUNDARY_SHARE / fastest)
