@@ -29,10 +29,9 @@ from dynamics_ros.identification import (
 )
 from dynamics_ros.identification.uncertainty import learn
 
-from .options import add_robot_options, pair, share
 from .outputs import calibrated_description, check_outputs, node_parameters
 from .plan import plan
-from .recorded import Subject, read_subject
+from .recorded import Subject, add_robot_options, pair, read_subject, share
 from .report import report
 from .results import (
     as_json,

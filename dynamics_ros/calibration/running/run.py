@@ -11,15 +11,14 @@ from pathlib import Path
 import numpy as np
 
 from dynamics_ros.calibration import command
-from dynamics_ros.calibration.options import add_robot_options
 from dynamics_ros.calibration.outputs import check_outputs
 from dynamics_ros.calibration.plan import read_trajectory, without_shapes
+from dynamics_ros.calibration.recorded import add_robot_options
 from dynamics_ros.calibration.tables import write_table
 from dynamics_ros.command_line import finite
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.estimation.uncertainty.thresholds import motion_scales
-from dynamics_ros.identification.excitation.clearance import Clearance
-from dynamics_ros.identification.excitation.way import Motion, check_motion, straight_way
+from dynamics_ros.identification.excitation.way import Clearance, Motion, check_motion, straight_way
 from dynamics_ros.model.collision_geometry import read_collision_geometry
 from dynamics_ros.model.description_file import read_description_file
 from dynamics_ros.robot import Robot

@@ -33,8 +33,8 @@ MAX_NOISE = 0.004
 """Largest standard deviation of noise over the effort limit: five of them are a tenth of the torque
 of a collision."""
 
-GAIN_RATIO, MIN_GAIN = 0.8, 10.0
-"""Ratio of consecutive candidate gains; lowest gain [1/s]."""
+GAIN_RATIO, MIN_GAIN, GAINS = 0.8, 10.0, 11
+"""Ratio of consecutive candidate gains; lowest gain [1/s]; number of candidates."""
 
 POSTURES = 50
 
@@ -77,25 +77,21 @@ def chosen_observer(
         period: sampling period [s].
         left_over: RMS residual of the model, number or (nv); smaller noise is accepted [Nm or N].
     """
-    usual = ObserverChoice()
     of_velocities = replace(noise, effort=np.full(robot.nv, 1e-9))
     most = np.maximum(by_effort_limit(robot, MAX_NOISE), left_over)
     q = q[:: max(1, len(q) // POSTURES)]
 
-    def quiet(choice: ObserverChoice, noise: SampleNoise) -> bool:
+    def quiet(choice: ObserverChoice) -> bool:
         observer = choice.made(robot, EffortModel.ideal(robot), noise, 1.0)
         variance = of_velocities.of_torques(robot, observer, q, period).mean(axis=0)
         return bool(np.all(variance <= most**2))
 
-    if quiet(usual, noise):
-        return usual
-    gain = usual.gain
-    while gain * GAIN_RATIO > MIN_GAIN:
-        choice = ObserverChoice(ThirdOrderMomentumObserver.kind, gain)
-        if quiet(choice, noise):
-            return choice
-        gain *= GAIN_RATIO
-    return ObserverChoice(ThirdOrderMomentumObserver.kind, MIN_GAIN)
+    gains = [max(GAIN * GAIN_RATIO**k, MIN_GAIN) for k in range(GAINS)]
+    choices = [
+        ObserverChoice(),
+        *(ObserverChoice(ThirdOrderMomentumObserver.kind, x) for x in gains),
+    ]
+    return next((one for one in choices if quiet(one)), choices[-1])
 
 
 SETTLED = 5.0
