@@ -15,11 +15,10 @@ from dynamics_ros.identification import Evaluation, Identified
 from dynamics_ros.identification.evaluation import friction_curve
 from dynamics_ros.recordings.page import figure, page, table
 
+from .results import joint_rows
+
 MOVING = 0.005
 """Minimum speed of a joint for a plot of its friction [rad/s or m/s]."""
-
-FRICTION_COLUMNS = ('viscous', 'Coulomb', 'at rest', 'per load')
-"""Friction columns, which are known only for joints that moved."""
 
 MAX_POINTS = 3000
 """Maximum number of points of a curve; more cannot be distinguished."""
@@ -35,7 +34,8 @@ def report(identified: Identified, tested: Evaluation | None, sentences: Sequenc
     """
     parts = [f'<h1>Calibration of {escape(identified.robot.name)}</h1>']
     parts += [f'<p>{escape(sentence)}</p>' for sentence in sentences]
-    parts += [_summary(identified, tested)]
+    head, *rows = [[escape(cell) for cell in row] for row in joint_rows(identified, tested)]
+    parts.append(table(head, rows))
     shown, what = (identified.train, 'used') if tested is None else (tested, 'not used')
     parts.append(f'<p>The plots show the recordings that were {what} for the identification.</p>')
     for joint, name in enumerate(identified.robot.joint_names):
@@ -46,32 +46,6 @@ def report(identified: Identified, tested: Evaluation | None, sentences: Sequenc
         parts.append('</ul>')
     parts += ['<h2>Parameters</h2>', _parameters(identified)]
     return page('Calibration', parts)
-
-
-def _summary(identified: Identified, tested: Evaluation | None) -> str:
-    model = identified.effort_model
-    header = ['joint', 'residual [Nm, N]', '[%]']
-    header += ['', ''] if tested is None else ['test [Nm, N]', '[%]']
-    header += [*FRICTION_COLUMNS, 'offset', 'rotor', 'scale']
-    rows = []
-    for j, name in enumerate(identified.robot.joint_names):
-        cells = [
-            escape(name),
-            f'{identified.train.rms[j]:.3f}',
-            f'{identified.train.percent[j]:.1f}',
-        ]
-        cells += (
-            ['', ''] if tested is None else [f'{tested.rms[j]:.3f}', f'{tested.percent[j]:.1f}']
-        )
-        numbers = (
-            *(model.viscous[j], model.coulomb[j], model.coulomb[j] + model.stribeck[j]),
-            *(model.load_friction[j], model.offset[j], model.rotor_inertia[j], model.scale[j]),
-        )
-        values = [f'{x:.4g}' if abs(x) > 1e-6 else '0' for x in numbers]
-        if not identified.moved[j]:
-            values[: len(FRICTION_COLUMNS)] = ['unknown'] * len(FRICTION_COLUMNS)
-        rows.append(cells + values)
-    return table(header, rows)
 
 
 def _parameters(identified: Identified) -> str:

@@ -66,13 +66,11 @@ def as_json(
     }
 
 
-def result_blocks(
-    sentences: Sequence[str], identified: Identified, tested: Evaluation | None
-) -> Iterator[Block]:
-    """Yield the result as text, with a table of the joints."""
-    yield from sentences
+def joint_rows(identified: Identified, tested: Evaluation | None) -> list[tuple[str, ...]]:
+    """Table of the joints, with its head: residuals and friction."""
     model = identified.effort_model
     tests = ('on the test', '') if tested else ()
+    rows: list[tuple[str, ...]]
     rows = [('joint', 'left over', '', *tests, 'viscous', 'Coulomb', 'offset')]
     for j, joint in enumerate(identified.robot.model.actuated):
         unit = 'N ' if joint.kind.slides[0] else 'Nm'
@@ -85,7 +83,15 @@ def result_blocks(
         friction = [f'{x:7.3f}' for x in (model.viscous[j], model.coulomb[j])]
         friction = friction if identified.moved[j] else ['unknown'] * 2
         rows.append((joint.name, *errors, *friction, f'{model.offset[j]:6.3f}'))
-    yield rows
+    return rows
+
+
+def result_blocks(
+    sentences: Sequence[str], identified: Identified, tested: Evaluation | None
+) -> Iterator[Block]:
+    """Yield the result as text, with a table of the joints."""
+    yield from sentences
+    yield joint_rows(identified, tested)
     total = f'all joints: {identified.train.percent_all:.2f} % of the efforts are left over'
     if identified.train.standing.any():
         total += f' ({identified.train.percent_moving:.2f} % while they move)'

@@ -405,7 +405,7 @@ def test_a_person_is_told_in_every_output(found_unseen_joints, learned, poor, tm
     page = report(found_unseen_joints, None, [])
     for k, name in enumerate(ROBOT.joint_names):
         assert (name in comment) == (k in STILL)
-    assert page.count('>unknown</td>') == 4 * len(STILL)
+    assert page.count('>unknown</td>') == 2 * len(STILL)
     assert list(yaml.safe_load(text)) == ['/**/contact_node']
     path = tmp_path / 'poor.csv'
     write_table(path, poor)
