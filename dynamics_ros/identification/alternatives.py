@@ -31,6 +31,7 @@ from dynamics_ros.robot import Robot
 
 from .bodies import pseudo_inertia
 from .equations import Equations
+from .evaluation import Problem
 from .fit import (
     Layout,
     described_gram,
@@ -284,27 +285,17 @@ def check_mounting(
     raise (NotThisRobotError if gravity.any() else UnusableRecordingError)(sentence)
 
 
-def effort_scale(
-    robot: Robot,
-    layout: Layout,
-    equations: Equations,
-    moving: NDArray[np.bool_],
-) -> tuple[Array, list[str]]:
-    """Effort scale relative to the description.
-
-    Args:
-        robot, layout: described robot, and the layout of its unknowns.
-        equations: equations of the recordings, efforts as reported.
-        moving: (nv) whether joints move.
+def effort_scale(problem: Problem) -> tuple[Array, list[str]]:
+    """Effort scale relative to the description, from equations with efforts as reported.
 
     Returns:
         (nv) torque per unit of reported effort: 1 or -1, or another number if efforts are in other
         units; and one sentence for each deviation from Nm with the usual sign.
     """
-    sizes = equations.rms_efforts
-    gains, signs = _gains_and_signs(
-        layout, equations, prior_of(robot, layout, equations, moving).mean
-    )
+    robot, equations = problem.robot, problem.equations
+    layout, sizes = Layout(problem.maker.base, robot.nv), equations.rms_efforts
+    prior = prior_of(robot, layout, equations, problem.moved)
+    gains, signs = _gains_and_signs(layout, equations, prior.mean)
     usual, findings = _usual_gain(gains, sizes), []
     opposite = [name for name, s in zip(robot.joint_names, signs, strict=True) if s < 0.0]
     if opposite:
@@ -337,9 +328,13 @@ def effort_scale(
         ratio = MISFIT_RATIO if usual > 1.0 else 1.0
         candidates.insert(0, (signs / np.where(near, gains, usual), ratio, sentence))
     scale, chosen = signs, ''
-    least = _masses_misfit(robot, layout, equations.scaled(signs), moving) if candidates else 0.0
+
+    def misfit(scale: Array) -> float:
+        return _masses_misfit(robot, layout, equations.scaled(scale), problem.moved)
+
+    least = misfit(signs) if candidates else 0.0
     for other, ratio, sentence in candidates:
-        found = _masses_misfit(robot, layout, equations.scaled(other), moving)
+        found = misfit(other)
         if ratio * found < least:
             scale, least, chosen = other, found, sentence
     if chosen:

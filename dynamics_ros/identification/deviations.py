@@ -13,9 +13,8 @@ from dynamics_ros.estimation import payload_identification
 from dynamics_ros.estimation.uncertainty.thresholds import unmeasured_friction
 
 from .bodies.base_parameters import with_rotors
-from .equations import EquationMaker, Equations
-from .evaluation import Evaluation
-from .fit import FRICTION, Fit, grams, inverse, normal_equations
+from .evaluation import Evaluation, Problem
+from .fit import FRICTION, grams, inverse, normal_equations
 from .joint_states.noise import SampleNoise
 
 Array = NDArray[np.float64]
@@ -108,15 +107,15 @@ def factors_of(left: Array, moves: NDArray[np.bool_], period: float) -> Array:
     return payload_identification.correlation_factors(moves * (left - mean), moves, memory)
 
 
-def covariances(fit: Fit, equations: Equations, evaluation: Evaluation) -> tuple[Array, Array]:
+def covariances(problem: Problem) -> tuple[Array, Array]:
     """Covariances (n, n) of the unknowns: as they are, and with hardly known offsets.
 
     The prior of masses has the weight 1, independently of its weight in the fit. The second one
     shows what the motion identifies, without the prior of the offsets.
     """
-    factors = correlation_factors(evaluation)
+    fit, factors = problem.fit, correlation_factors(problem.train)
     weights = fit.weights / (fit.sigma**2 * factors)[:, np.newaxis]
-    information, _ = normal_equations(fit.layout, grams(equations, weights))
+    information, _ = normal_equations(fit.layout, grams(problem.equations, weights))
     information = information + fit.prior.precision + fit.prior.divergence
     loose, own = information.copy(), fit.layout.each('offset')
     loose[own, own] += (OFFSET_PRIOR_SHARE - 1.0) * fit.prior.precision[own, own]
@@ -124,22 +123,17 @@ def covariances(fit: Fit, equations: Equations, evaluation: Evaluation) -> tuple
     return inverse(information) + of_speed, inverse(loose) + of_speed
 
 
-def parameters(
-    maker: EquationMaker,
-    fit: Fit,
-    covariance: tuple[Array, Array],
-    evaluation: Evaluation,
-    moved: NDArray[np.bool_],
-) -> list[Parameter]:
+def parameters(problem: Problem, covariance: tuple[Array, Array]) -> list[Parameter]:
     """All parameters with their deviations: base parameters, then bodies, rotors, friction.
 
     If bodies are fixed to the description: only rotors and friction.
 
     Args:
-        maker, fit, covariance, evaluation: fit of the recordings, and its ``covariances``.
-        moved: (nv) whether joints moved in them.
+        problem: the identification.
+        covariance: its ``covariances``.
     """
-    base, layout, inertial = maker.base, fit.layout, slice(0, fit.layout.inertial)
+    fit, base = problem.fit, problem.maker.base
+    layout, inertial = fit.layout, slice(0, fit.layout.inertial)
     rows = np.vstack([base.combination, np.eye(layout.inertial)])
     names, units = (*base.expressions, *base.names), [base.units[i] for i in base.chosen]
     kinds = ['base'] * len(base) + ['body'] * layout.bodies + ['rotor'] * layout.joints
@@ -157,37 +151,27 @@ def parameters(
     ]
     first = len(base) + layout.bodies if fit.held else 0
     spread = np.sqrt(np.diag(covariance[0])[layout.inertial :])
-    return found[first:] + _friction_parameters(maker, fit, evaluation, spread, moved)
+    return found[first:] + _friction_parameters(problem, spread)
 
 
-def _friction_parameters(
-    maker: EquationMaker,
-    fit: Fit,
-    evaluation: Evaluation,
-    spread: Array,
-    moved: NDArray[np.bool_],
-) -> list[Parameter]:
-    """Friction parameters of all joints.
+def _friction_parameters(problem: Problem, spread: Array) -> list[Parameter]:
+    """Friction parameters of all joints, with standard deviations (5 nv) of the fit.
 
     For a joint that did not move, the value is that of the fit, which is the described one. The
     deviation includes all plausible friction, also that which may be part of the identified offset
     at rest.
-
-    Args:
-        maker, fit, evaluation: fit of the recordings.
-        spread: (5 nv) standard deviations in the order of the unknowns.
-        moved: (nv) whether joints moved.
     """
-    size = np.sqrt((evaluation.measured**2).mean(axis=0))
+    fit, moved = problem.fit, problem.moved
+    size = np.sqrt((problem.train.measured**2).mean(axis=0))
     friction, found = spread.reshape(-1, len(FRICTION)).copy(), []
     # Uniform distributions with these bounds; viscous friction may reach the bound at 1 rad/s or
     # m/s.
-    dry = unmeasured_friction(maker.robot, fit.friction[:, 2])
+    dry = unmeasured_friction(problem.robot, fit.friction[:, 2])
     unseen = np.stack([np.maximum(dry, fit.friction[:, 0]), dry, dry, dry], axis=1) / np.sqrt(3.0)
     friction[~moved, :4] = np.hypot(friction[~moved, :4], unseen[~moved])
-    for j, joint in enumerate(maker.robot.joint_names):
+    for j, joint in enumerate(problem.robot.joint_names):
         carried = fit.loads[j]
-        terms = ('breakaway', maker.stribeck), ('load', carried)
+        terms = ('breakaway', problem.maker.stribeck), ('load', carried)
         absent = [name for name, has in terms if not has]
         for k, name in enumerate(FRICTION):
             if name in absent:
@@ -204,19 +188,14 @@ def _friction_parameters(
     return found
 
 
-def torque_deviations(
-    maker: EquationMaker, fit: Fit, covariance: Array, postures: Array
-) -> tuple[Array, Array]:
-    """Standard deviations of modelled static torques in other postures.
+def torque_deviations(problem: Problem, covariance: Array, postures: Array) -> tuple[Array, Array]:
+    """(nv) RMS and (nv) maximum standard deviation of static torques in other postures [Nm or N].
 
     Args:
-        maker, fit, covariance: fit of the recordings, and the covariance (n, n) of its unknowns.
-        postures: (2, nv) lowest and highest positions.
-
-    Returns:
-        (nv) RMS and (nv) maximum over random postures [Nm or N].
+        problem, covariance: the identification, and the covariance (n, n) of its unknowns.
+        postures: (2, nv) lowest and highest positions, between which postures are random.
     """
-    layout, robot = fit.layout, maker.robot
+    layout, robot = problem.fit.layout, problem.robot
     rng, zero = np.random.default_rng(2), np.zeros((POSTURES, robot.nv))
     q = rng.uniform(postures[0], postures[1], zero.shape)
     rows = np.zeros((POSTURES, robot.nv, layout.count))
@@ -227,17 +206,14 @@ def torque_deviations(
     return np.sqrt(squares.mean(axis=0)), np.sqrt(squares.max(axis=0))
 
 
-def motions_that_would_tell(
-    maker: EquationMaker, fit: Fit, known: list[Parameter], left: Array
-) -> list[str]:
+def motions_that_would_tell(problem: Problem, known: list[Parameter]) -> list[str]:
     """Motions that would identify base parameters, one sentence for each motion.
 
     Args:
-        maker, fit: fit of the recordings.
-        known: its parameters.
-        left: (nv) RMS residual of the efforts [Nm or N].
+        problem, known: the identification, and its parameters.
     """
-    robot, base, rng = maker.robot, maker.base, np.random.default_rng(1)
+    robot, base, fit = problem.robot, problem.maker.base, problem.fit
+    rng, left = np.random.default_rng(1), problem.train.rms
     q = np.array([robot.random_configuration(rng) for _ in range(POSTURES)])
     v = rng.uniform(-1.0, 1.0, q.shape) * np.minimum(robot.velocity_limits, TEST_SPEED)
     still, a = np.zeros_like(v), TEST_RATE * v

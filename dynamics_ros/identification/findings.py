@@ -14,6 +14,7 @@ from dynamics_ros.estimation.uncertainty.thresholds import motion_scales
 from dynamics_ros.robot import Robot
 
 from .equations import Equations
+from .evaluation import Problem
 from .fit import UNEXPLAINED, Fit
 from .joint_states.clock import Stretch
 from .joint_states.samples import JointSamples, UnusableRecordingError
@@ -52,54 +53,47 @@ def moved_joints(robot: Robot, span: Array) -> NDArray[np.bool_]:
     return found
 
 
-def resting(robot: Robot, span: Array) -> list[str]:
+def resting(problem: Problem) -> list[str]:
     """A sentence on joints that do not move.
 
     Raises:
         UnusableRecordingError: no joint moves.
     """
-    moved = moved_joints(robot, span)
-    names = [name for name, m in zip(robot.joint_names, moved, strict=True) if not m]
-    if len(names) == robot.nv:
+    names = named(problem.robot, ~problem.moved)
+    if not problem.moved.any():
         raise UnusableRecordingError('no joint moves in the recording; record a motion of all')
     if not names:
         return []
     return [
-        f'{", ".join(names)} did not move: friction and rotor inertia there are not known and stay '
+        f'{names} did not move: friction and rotor inertia there are not known and stay '
         'as described, and masses are told by the other joints alone; motion of each of them both '
         'ways, slow and fast, would tell its friction'
     ]
 
 
-def constant_efforts(
-    robot: Robot, stretches: Sequence[Stretch], span: Array, held: bool = False
-) -> list[str]:
-    """A sentence on moving joints with constant effort.
+def named(robot: Robot, chosen: NDArray[np.bool_]) -> str:
+    """Names of chosen joints (nv), as text."""
+    return ', '.join(name for name, c in zip(robot.joint_names, chosen, strict=True) if c)
 
-    Args:
-        robot: the robot.
-        stretches: its recordings.
-        span: (nv) largest range of positions [rad or m].
-        held: whether masses are fixed, so that the other joints are not affected.
+
+def constant_efforts(problem: Problem) -> list[str]:
+    """A sentence on moving joints with constant effort.
 
     Raises:
         UnusableRecordingError: there are such joints and masses are identified, which would be
             wrong; or all moving joints are such joints.
     """
-    lowest = np.min([one.effort.min(axis=0) for one in stretches], axis=0)
-    highest = np.max([one.effort.max(axis=0) for one in stretches], axis=0)
-    moved = moved_joints(robot, span)
-    constant = moved & (lowest == highest)
-    names = ', '.join(name for name, c in zip(robot.joint_names, constant, strict=True) if c)
-    if not names:
+    varying = np.max([np.ptp(one.effort, axis=0) for one in problem.stretches], axis=0) > 0.0
+    constant = problem.moved & ~varying
+    if not constant.any():
         return []
-    listed = f'the efforts of {names} never change while these joints move'
-    if (constant == moved).all():
+    listed = f'the efforts of {named(problem.robot, constant)} never change while these joints move'
+    if (constant == problem.moved).all():
         raise UnusableRecordingError(
             f'{listed}: the driver does not report them (a joint_state_broadcaster needs the state '
             'interface "effort")'
         )
-    if not held:
+    if not problem.held:
         raise UnusableRecordingError(
             f'{listed}: the driver does not report them, so that masses would be wrong; if they '
             'carry nothing, such as fingers, leave them out (--lock NAME=POSITION)'
@@ -171,8 +165,9 @@ def single_spikes(robot: Robot, recordings: Sequence[JointSamples]) -> list[str]
     return found
 
 
-def brief(duration: float) -> list[str]:
-    """A sentence on recordings that are too short [s] to predict other motion."""
+def brief(problem: Problem) -> list[str]:
+    """A sentence on recordings that are too short to predict other motion."""
+    duration = sum(len(one) * one.period for one in problem.stretches)
     if duration >= MIN_DURATION:
         return []
     return [
@@ -188,20 +183,20 @@ def usual_share(fit: Fit, equations: Equations) -> float:
     return float(np.sqrt((fit.sigma**2).mean()) / max(size, 1e-12))
 
 
-def of_fit(robot: Robot, equations: Equations, fit: Fit, moved: NDArray[np.bool_]) -> list[str]:
+def of_fit(problem: Problem) -> list[str]:
     """Sentences on a fit."""
     return [
-        *mostly_standing(robot, equations, moved),
-        *unexplained_times(robot, equations, fit),
-        *much_left_over(fit, equations),
-        *without_friction(fit, equations, moved),
+        *mostly_standing(problem),
+        *unexplained_times(problem),
+        *much_left_over(problem),
+        *without_friction(problem),
     ]
 
 
-def without_friction(fit: Fit, equations: Equations, moved: NDArray[np.bool_]) -> list[str]:
+def without_friction(problem: Problem) -> list[str]:
     """A sentence if the efforts contain no friction at any joint that moved."""
-    size = equations.rms_efforts
-    viscous, _, dry, rest, _ = np.abs(fit.friction).T
+    size, moved = problem.equations.rms_efforts, problem.moved
+    viscous, _, dry, rest, _ = np.abs(problem.fit.friction).T
     if ((viscous + np.maximum(dry, rest))[moved] > FRICTIONLESS * size[moved]).any():
         return []
     return [
@@ -210,9 +205,9 @@ def without_friction(fit: Fit, equations: Equations, moved: NDArray[np.bool_]) -
     ]
 
 
-def much_left_over(fit: Fit, equations: Equations) -> list[str]:
+def much_left_over(problem: Problem) -> list[str]:
     """A sentence if the residual is larger than usual for robots with gears."""
-    share = usual_share(fit, equations)
+    share = usual_share(problem.fit, problem.equations)
     if share < LARGE_RESIDUAL:
         return []
     return [
@@ -221,12 +216,13 @@ def much_left_over(fit: Fit, equations: Equations) -> list[str]:
     ]
 
 
-def mostly_standing(robot: Robot, equations: Equations, moved: NDArray[np.bool_]) -> list[str]:
+def mostly_standing(problem: Problem) -> list[str]:
     """A sentence on joints that are at rest for most of the time."""
-    share = equations.counts[:, equations.standing].sum(axis=1) / equations.counts.sum(axis=1)
+    counts = problem.equations.counts
+    share = counts[:, problem.equations.standing].sum(axis=1) / counts.sum(axis=1)
     listed = [
         f'{name} {100.0 * s:.0f} %'
-        for name, s, m in zip(robot.joint_names, share, moved, strict=True)
+        for name, s, m in zip(problem.robot.joint_names, share, problem.moved, strict=True)
         if m and s > LARGE_STANDING_SHARE
     ]
     if not listed:
@@ -237,13 +233,12 @@ def mostly_standing(robot: Robot, equations: Equations, moved: NDArray[np.bool_]
     ]
 
 
-def unexplained_times(robot: Robot, equations: Equations, fit: Fit) -> list[str]:
+def unexplained_times(problem: Problem) -> list[str]:
     """Sentences on blocks that the model does not explain, such as pushes."""
-    found = []
-    for block in np.flatnonzero((fit.departures > UNEXPLAINED).any(axis=0)):
-        own = fit.departures[:, block]
-        names = [n for n, d in zip(robot.joint_names, own, strict=True) if d > UNEXPLAINED]
-        found.append(f'{equations.begins[block]:.1f} s ({", ".join(names)})')
+    far, found = problem.fit.departures > UNEXPLAINED, []
+    for block in np.flatnonzero(far.any(axis=0)):
+        names = named(problem.robot, far[:, block])
+        found.append(f'{problem.fit.begins[block]:.1f} s ({names})')
     if not found:
         return []
     times = ', '.join(found[:5])

@@ -11,12 +11,11 @@ cross-validation.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation import EffortModel
 from dynamics_ros.robot import Robot
 
@@ -32,7 +31,7 @@ from .deviations import (
     torque_deviations,
 )
 from .equations import ColumnStore, EquationMaker, Equations, Filtering
-from .evaluation import Evaluation, effort_model_of, evaluate
+from .evaluation import Evaluation, Problem, effort_model_of, evaluate
 from .findings import (
     brief,
     constant_efforts,
@@ -43,8 +42,8 @@ from .findings import (
     single_spikes,
     usual_share,
 )
-from .fit import FRICTION, LOAD_REACH, Fit, Layout, grams, regularized, solved, squares, weighed
-from .joint_states.clock import Stretch, extremes_of, regular_stretches
+from .fit import FRICTION, LOAD_REACH, Fit, grams, regularized, solved, squares
+from .joint_states.clock import extremes_of, regular_stretches
 from .joint_states.joint_matching import NotThisRobotError
 from .joint_states.noise import SampleNoise, sample_noise
 from .joint_states.samples import JointSamples, UnusableRecordingError
@@ -73,63 +72,6 @@ MIN_IMPROVEMENT, FOLDS = 0.99, 5
 
 SIGNIFICANT = 2.0
 """Standard deviations by which the load coefficient has to exceed zero."""
-
-OPTIONAL = ('units', 'mounting', 'velocities', 'weights', 'curve', 'load')
-"""Mechanisms that can be left out, as by ``scripts/bench identification --part ablation``."""
-
-
-@dataclass(eq=False)
-class Problem:
-    """An identification. Stages add to the fields below ``without``.
-
-    Attributes:
-        robot: described robot with a fixed base and joints of one coordinate.
-        recordings: recordings of its joints in its order.
-        held: whether bodies are fixed to the description.
-        scale: (nv) torque per unit of reported effort; None: it is estimated.
-        without: names of ``OPTIONAL`` mechanisms that are left out.
-        stretches: the recordings at equal time steps, divided at gaps.
-        span: (nv) largest range of positions of a stretch [rad or m].
-        moved: (nv) whether joints move.
-        maker: source of the equations, with filters, effort scale, friction curve and load.
-        equations: equations of all recordings.
-        fit: the fitted unknowns.
-        train: residuals on the recordings.
-        findings: one sentence for each fact that a user should know.
-    """
-
-    robot: Robot
-    recordings: Sequence[JointSamples]
-    held: bool = False
-    scale: Array | None = None
-    without: Collection[str] = ()
-    stretches: list[Stretch] = field(default_factory=list, init=False)
-    span: Array = field(init=False)
-    moved: NDArray[np.bool_] = field(init=False)
-    maker: EquationMaker = field(init=False)
-    equations: Equations = field(init=False)
-    fit: Fit = field(init=False)
-    train: Evaluation = field(init=False)
-    findings: list[str] = field(default_factory=list, init=False)
-
-    def __post_init__(self) -> None:
-        unknown = sorted(set(self.without) - set(OPTIONAL))
-        if unknown:
-            raise InvalidArgumentError('without', ', '.join(unknown), ', '.join(OPTIONAL))
-
-    def uses(self, mechanism: str) -> bool:
-        """Whether an optional mechanism is used."""
-        return mechanism not in self.without
-
-    def equations_of(self, maker: EquationMaker) -> Equations:
-        """Equations of all recordings, made by another maker."""
-        return Equations.joined([maker.equations(samples) for samples in self.recordings])
-
-    def refit(self, loads: Array | None = None) -> None:
-        """Weigh and fit the equations, with loads (nv) of joints that have such friction."""
-        self.fit = weighed(
-            self.maker, self.equations, self.moved, self.held, loads, self.uses('weights')
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,9 +190,7 @@ def resample(problem: Problem) -> None:
     robot, problem.stretches = problem.robot, stretches
     problem.span = np.max([np.ptp(one.position, axis=0) for one in stretches], axis=0)
     problem.moved = moved_joints(robot, problem.span)
-    problem.findings += resting(robot, problem.span)
-    problem.findings += constant_efforts(robot, stretches, problem.span, problem.held)
-    problem.findings += brief(sum(len(one) * one.period for one in stretches))
+    problem.findings += [*resting(problem), *constant_efforts(problem), *brief(problem)]
 
 
 def regress(problem: Problem) -> None:
@@ -277,8 +217,7 @@ def convert(problem: Problem) -> None:
     if scale is None:
         scale = np.ones(robot.nv)
         if problem.uses('units'):
-            layout = Layout(problem.maker.base, robot.nv)
-            scale, findings = effort_scale(robot, layout, problem.equations, problem.moved)
+            scale, findings = effort_scale(problem)
             problem.findings += findings
     if (scale != 1.0).any():
         problem.maker = replace(problem.maker, scale=scale)
@@ -430,11 +369,11 @@ def judge(problem: Problem) -> None:
     Raises:
         NotThisRobotError: most of the efforts are unexplained.
     """
-    robot, fit, equations, moved = problem.robot, problem.fit, problem.equations, problem.moved
+    fit, equations = problem.fit, problem.equations
     problem.train = Evaluation.joined(
         [evaluate(problem.maker, fit, samples) for samples in problem.recordings]
     )
-    problem.findings += of_fit(robot, equations, fit, moved)
+    problem.findings += of_fit(problem)
     # A push of some seconds may have as large a residual in total, but not in the other blocks.
     if min(problem.train.percent_all, 100.0 * usual_share(fit, equations)) > MAX_UNEXPLAINED:
         whatever = 'friction, with masses as described' if problem.held else 'masses'
@@ -453,9 +392,9 @@ STAGES: tuple[Callable[[Problem], None], ...] = (
 
 
 def _result(problem: Problem) -> Identified:
-    maker, fit, equations, train = problem.maker, problem.fit, problem.equations, problem.train
-    covariance = covariances(fit, equations, train)
-    known = parameters(maker, fit, covariance, train, problem.moved)
+    maker, fit, train = problem.maker, problem.fit, problem.train
+    covariance = covariances(problem)
+    known = parameters(problem, covariance)
     postures = _postures(problem.robot, extremes_of(problem.stretches), problem.moved)
     return Identified(
         problem.robot,
@@ -466,10 +405,10 @@ def _result(problem: Problem) -> Identified:
         tuple(known),
         problem.moved,
         tuple(problem.findings),
-        tuple(motions_that_would_tell(maker, fit, known, train.rms)),
+        tuple(motions_that_would_tell(problem, known)),
         sample_noise(problem.stretches, maker.scale),
         np.sqrt((train.residual**2).mean(axis=0)),
-        *torque_deviations(maker, fit, covariance[0], postures),
+        *torque_deviations(problem, covariance[0], postures),
         postures,
     )
 
