@@ -32,13 +32,13 @@ from dynamics_ros.identification.uncertainty import learn
 from .outputs import calibrated_description, check_outputs, node_parameters
 from .plan import plan
 from .recorded import Subject, add_robot_options, pair, read_subject, share
-from .report import report
 from .results import (
     as_json,
     gains_json,
     gains_text,
     payload_json,
     payload_text,
+    report,
     result_blocks,
 )
 

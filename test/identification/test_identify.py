@@ -28,7 +28,7 @@ from benchmarks.unmodelled_arms import STICKING, UnmodelledArm
 from dynamics_ros import Robot
 from dynamics_ros.calibration.command import main
 from dynamics_ros.calibration.outputs import node_parameters, parameter_values
-from dynamics_ros.calibration.report import report
+from dynamics_ros.calibration.results import report
 from dynamics_ros.calibration.tables import write_table
 from dynamics_ros.estimation import ContactState
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline

@@ -29,8 +29,8 @@ from dynamics_ros.identification.fit import UNEXPLAINED
 from dynamics_ros.identification.joint_states.joint_matching import odd_velocities
 from dynamics_ros.robot import Robot
 
-from .contacts import named
 from .learn import Learned, learn_unexplained
+from .residuals import named
 
 Array = NDArray[np.float64]
 

@@ -23,8 +23,17 @@ from dynamics_ros.identification.joint_states.noise import SampleNoise
 from dynamics_ros.robot import Robot
 from dynamics_ros.spatial import Inertia
 
-from .contacts import MAX_REVERSAL, Contact, contacts_in, named, rows_of
-from .residuals import ObserverChoice, Residuals, chosen_observer, residuals_of
+from .residuals import (
+    MAX_REVERSAL,
+    Contact,
+    ObserverChoice,
+    Residuals,
+    chosen_observer,
+    contacts_in,
+    named,
+    residuals_of,
+    rows_of,
+)
 
 Array = NDArray[np.float64]
 
