@@ -144,7 +144,7 @@ def friction_curve(model: EffortModel, joint: int, v: Array, carried: Array | fl
     return curve
 
 
-OPTIONAL = ('units', 'mounting', 'velocities', 'weights', 'curve', 'load')
+OPTIONAL = ('units', 'mounting', 'velocities', 'weights', 'curve', 'load', 'rest')
 """Mechanisms that can be left out, as by ``scripts/bench identification --part ablation``."""
 
 

@@ -37,6 +37,7 @@ from .findings import (
     constant_efforts,
     doubtful_efforts,
     moved_joints,
+    named,
     of_fit,
     resting,
     single_spikes,
@@ -359,8 +360,33 @@ def joints_with_load(fit: Fit, equations: Equations, loads: Array) -> NDArray[np
 
 
 def regularize(problem: Problem) -> None:
-    """Stage: physically consistent bodies."""
+    """Stage: physically consistent bodies, and the friction of joints that did not move."""
     problem.fit = regularized(problem.fit)
+    if problem.uses('rest'):
+        problem.findings += _friction_at_rest(problem)
+
+
+def _friction_at_rest(problem: Problem) -> list[str]:
+    """Choose the friction of joints that did not move: the described one, or none.
+
+    The described friction is kept, unless the joints that moved show that it is farther off than
+    none: many descriptions contain values that only stabilize a simulator.
+    """
+    fit, moved, x = problem.fit, problem.moved, problem.fit.x.copy()
+    friction, described = fit.layout.friction_of(x), fit.layout.friction_of(fit.prior.mean)
+    own, stated = friction[moved], described[moved]
+    size = np.maximum(np.maximum(np.abs(own), np.abs(stated)), 1e-12)
+    worse = (np.abs(own - stated) / size).sum(axis=0) > (np.abs(own) / size).sum(axis=0)
+    worse &= [name in ('viscous', 'coulomb', 'breakaway') for name in FRICTION]
+    changed = described[:, worse].any(axis=1) & ~moved
+    if not changed.any():
+        return []
+    friction[np.ix_(~moved, worse)] = 0.0
+    problem.fit = replace(fit, x=x)
+    return [
+        'the described friction of joints that moved is farther off than none, so '
+        f'{named(problem.robot, changed)}, which did not move, are taken to have none'
+    ]
 
 
 def judge(problem: Problem) -> None:

@@ -83,10 +83,7 @@ def identify_drives(robot: Robot, samples: JointSamples, model: EffortModel) -> 
         raise UnusableRecordingError(
             f'velocities are not the change of positions; they are so many times it: {wrong}'
         )
-    torques = model.scale * own.effort
-    if not model.includes_gravity:
-        torques = torques + robot.gravity(own.position)
-    own = replace(own, effort=torques)
+    own = with_torques(robot, model, own)
     found = identify(robot, [own], held=True)
     scale = found.effort_model.scale
     if (scale != 1.0).any():
@@ -108,6 +105,14 @@ def identify_drives(robot: Robot, samples: JointSamples, model: EffortModel) -> 
             'state, as those of a push or a contact: repeat the motion with nothing near the robot'
         )
     return Drives(found, learned, _rms_residual(found, own, model))
+
+
+def with_torques(robot: Robot, model: EffortModel, samples: JointSamples) -> JointSamples:
+    """Samples with the torques of the drives instead of the reported efforts."""
+    torques = model.scale * samples.effort
+    if not model.includes_gravity:
+        torques = torques + robot.gravity(samples.position)
+    return replace(samples, effort=torques)
 
 
 def _push_times(found: Identified, samples: JointSamples) -> str:
