@@ -18,7 +18,7 @@ from benchmarks.records import Record
 from benchmarks.unmodelled_arms import STICKING, UnmodelledArm
 from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.identification import JointSamples, identify
-from dynamics_ros.identification.problem import OPTIONAL
+from dynamics_ros.identification.evaluation import OPTIONAL
 from dynamics_ros.robot import Robot
 
 Array = NDArray[np.float64]

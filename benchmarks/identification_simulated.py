@@ -24,9 +24,8 @@ from dynamics_ros.identification import (
     identify_with_payload,
 )
 from dynamics_ros.identification import fit as fitting
-from dynamics_ros.identification.bodies.consistency import Program, solve
-from dynamics_ros.identification.bodies.pseudo_inertia import described
-from dynamics_ros.identification.drives import friction_curve
+from dynamics_ros.identification.bodies.pseudo_inertia import Program, described, solve
+from dynamics_ros.identification.evaluation import friction_curve
 from dynamics_ros.identification.uncertainty import Learned, calibrated_robot, learn
 from dynamics_ros.identification.uncertainty.residuals import residuals_of
 
@@ -252,8 +251,8 @@ def cost(options: argparse.Namespace) -> Iterator[Record]:
         programs.append(program)
         return solve(program)
 
-    original = fitting.consistency.solve
-    fitting.consistency.solve = kept
+    original = fitting.pseudo_inertia.solve
+    fitting.pseudo_inertia.solve = kept
     try:
         seconds = []
         for _ in range(3):
@@ -261,7 +260,7 @@ def cost(options: argparse.Namespace) -> Iterator[Record]:
             identify(arm.described, [samples])
             seconds.append(time.perf_counter() - begin)
     finally:
-        fitting.consistency.solve = original
+        fitting.pseudo_inertia.solve = original
     yield figure('60 s at 1 kHz, first call', 'panda', seconds[0], 's', 5.0)
     yield figure('60 s at 1 kHz, then', 'panda', min(seconds), 's', 5.0)
     begin = time.perf_counter()

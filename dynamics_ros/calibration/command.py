@@ -29,17 +29,16 @@ from dynamics_ros.identification import (
 )
 from dynamics_ros.identification.uncertainty import learn
 
-from .options import add_robot_options, pair, share
 from .outputs import calibrated_description, check_outputs, node_parameters
 from .plan import plan
-from .recorded import Subject, read_subject
-from .report import report
+from .recorded import Subject, add_robot_options, pair, read_subject, share
 from .results import (
     as_json,
     gains_json,
     gains_text,
     payload_json,
     payload_text,
+    report,
     result_blocks,
 )
 

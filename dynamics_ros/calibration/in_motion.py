@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.estimation import (
     ContactPipeline,
-    EffortModel,
     NotIdentifiableError,
     PayloadEstimate,
     PayloadIdentifier,
@@ -32,7 +31,12 @@ from dynamics_ros.identification import (
     identify,
     identify_with_payload,
 )
-from dynamics_ros.identification.uncertainty import Drives, Recorder, identify_drives
+from dynamics_ros.identification.uncertainty import (
+    Drives,
+    Recorder,
+    identify_drives,
+    with_torques,
+)
 from dynamics_ros.multibody.large_robots import check_size
 from dynamics_ros.parameters.dynamics import IdentificationParameters
 from dynamics_ros.robot import Robot
@@ -109,6 +113,17 @@ class MotionRecording:
             raise DynamicsRosError(f'{problem}, {self.recorder.duration:.1f} s into the motion')
         return False
 
+    @property
+    def torques(self) -> JointSamples:
+        """The recorded samples, with the torques of the drives instead of the reported efforts.
+
+        Raises:
+            NotIdentifiableError: there are none.
+        """
+        if not self.recorder.count:
+            raise NotIdentifiableError('no samples: joint states have to come all the time')
+        return with_torques(self._robot, self._model, self.recorder.samples)
+
 
 class MotionWatch(MotionRecording):
     """Collects samples of free motion and identifies the drives from them."""
@@ -148,7 +163,7 @@ class EmptyRunWatch(MotionRecording):
         Raises:
             DynamicsRosError: the samples are not sufficient, or not of this robot.
         """
-        run = EmptyRun(self._robot, _torques(self._robot, self._model, self.recorder))
+        run = EmptyRun(self._robot, self.torques)
         identify(run.robot, [run.samples], scale=np.ones(run.robot.nv))
         return run
 
@@ -179,7 +194,7 @@ class LoadedRunWatch(MotionRecording):
         Raises:
             DynamicsRosError: the samples are not sufficient, or the runs are swapped.
         """
-        robot, samples = self._empty.robot, _torques(self._robot, self._model, self.recorder)
+        robot, samples = self._empty.robot, self.torques
         identified, found = identify_with_payload(
             robot, [self._empty.samples], [samples], self._frame, scale=np.ones(robot.nv)
         )
@@ -192,21 +207,6 @@ class LoadedRunWatch(MotionRecording):
         rows, count = len(identified.train.time), self.recorder.count
         pi, covariance = found.parameters, found.covariance
         return estimate_of(self._frame, pi, covariance, residual, count, rows, found.unit_deviation)
-
-
-def _torques(robot: Robot, model: EffortModel, recorder: Recorder) -> JointSamples:
-    """The recorded samples, with the torques of the drives instead of the reported efforts.
-
-    Raises:
-        NotIdentifiableError: there are none.
-    """
-    if not recorder.count:
-        raise NotIdentifiableError('no samples: joint states have to come all the time')
-    samples = recorder.samples
-    torques = model.scale * samples.effort
-    if not model.includes_gravity:
-        torques = torques + robot.gravity(samples.position)
-    return replace(samples, effort=torques)
 
 
 def found_parameters(found: Drives, values: ContactSettings, value: Value) -> dict[str, Any]:

@@ -13,16 +13,15 @@ from yaml import YAMLError
 from dynamics_ros.command_line import finite
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.files import write_files
-from dynamics_ros.identification.excitation.clearance import Clearance
 from dynamics_ros.identification.excitation.fourier import Excitation, plan_excitation
-from dynamics_ros.identification.excitation.way import Motion
+from dynamics_ros.identification.excitation.way import Clearance, Motion
 from dynamics_ros.model.collision_geometry import read_collision_geometry
 from dynamics_ros.model.description_file import read_description_file
 from dynamics_ros.robot import Robot
 from dynamics_ros.ros_yaml import read_yaml, yaml_text
 
-from .options import add_robot_options
 from .outputs import check_outputs
+from .recorded import add_robot_options
 from .tables import csv_text
 
 MAX_DURATION = 3600.0

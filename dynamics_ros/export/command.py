@@ -17,8 +17,7 @@ from dynamics_ros.model.description_file import read_description_file
 from dynamics_ros.multibody.rigid_body_system import DEFAULT_GRAVITY
 from dynamics_ros.robot import Robot
 
-from .catalogue import usages
-from .files import export_kernels
+from .files import export_kernels, usages
 from .packages import export_ros2_control
 
 

@@ -151,7 +151,6 @@ def report(summaries: Rows, events: Rows) -> str:
         parts += ['<h2>Bags that failed</h2>', table(['robot', 'bag', 'reason'], rows)]
     marked = {one.robot for one in unusual}
     parts += ['<h2>Robots</h2>', _robots(done, marked)]
-    parts += ['<h2>Residuals of the model per joint</h2>', *_residuals(done)]
     parts += ['<h2>Friction over time</h2>', *_frictions(done, marked)]
     parts += ['<h2>Contacts</h2>', *_contacts(events)]
     parts += ['<h2>Bags</h2>', _bags(done)]
@@ -175,24 +174,6 @@ def _robots(done: Rows, marked: set[str]) -> str:
     header = ['robot', 'model', 'bags', 'hours', 'rate [Hz]', 'residual [%]', 'gaps']
     header += ['clock jumps', 'contacts', 'false contacts', 'payload changes']
     return table(header, rows)
-
-
-def _residuals(done: Rows) -> list[str]:
-    """Returns a table per model with the median RMS residual of each robot's joints [Nm, N]."""
-    parts = []
-    for model, own in sorted(_by(done, 'model').items()):
-        joints = list(dict.fromkeys(joint for row in own for joint in row['joints']))
-        rows = []
-        for robot, bags in sorted(_by(own, 'robot').items()):
-            values: dict[str, list[float]] = defaultdict(list)
-            for row in bags:
-                for joint, rms in zip(row['joints'], row['residual_rms'], strict=True):
-                    values[joint].append(rms)
-            cells = [f'{np.median(values[j]):.3g}' if values[j] else '' for j in joints]
-            rows.append([escape(robot), *cells])
-        parts.append(f'<p>{escape(model)}, RMS without contact [Nm, N]</p>')
-        parts.append(table(['robot', *map(escape, joints)], rows))
-    return parts
 
 
 def _frictions(done: Rows, marked: set[str]) -> list[str]:

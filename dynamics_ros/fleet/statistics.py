@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
@@ -38,9 +39,6 @@ STAMP = 4
 
 ORDERS = struct.Struct('>iI'), struct.Struct('<iI')
 """Formats of a stamp by byte order, the second byte of the encapsulation."""
-
-CHUNK = 64
-"""Number of samples filtered in one matrix product."""
 
 COLUMNS = ('viscous', 'coulomb', 'offset', 'weight')
 
@@ -178,40 +176,27 @@ class Samples(NamedTuple):
 class LowPass:
     """First-order low-pass y_k = d y_(k-1) + (1 - d) x_k, initialized with the first sample.
 
-    ``scipy.signal`` also has one but takes 70 MB and most of a second to load in each worker.
+    It is a system of two diagonals; ``scipy.signal`` takes 70 MB and most of a second to load in
+    each worker.
     """
 
     def __init__(self) -> None:
         self._last: Array | None = None
 
     def filtered(self, values: Array, decay: Array) -> Array:
-        """Filters the next samples.
-
-        With y_0 the last output, y_k = d^k y_0 + (1 - d) sum_(i = 1..k) d^(k - i) x_i, which is a
-        product with a triangular matrix for several samples at a time.
+        """Filters the next samples (n, rows, columns).
 
         Args:
             values: (n, rows, columns).
             decay: (rows) factor d of each row, between 0 and 1.
-
-        Returns:
-            (n, rows, columns).
         """
-        last = values[0] if self._last is None else self._last
-        steps, d = np.arange(CHUNK), decay[:, np.newaxis, np.newaxis]
-        lag = steps[:, np.newaxis] - steps
-        weights = np.where(lag < 0, 0.0, d ** np.maximum(lag, 0)) * (1.0 - d)
-        remaining = d ** (steps[:, np.newaxis] + 1)
-        rows = np.ascontiguousarray(values.transpose(1, 0, 2))
-        parts = []
-        for begin in range(0, len(values), CHUNK):
-            chunk = rows[:, begin : begin + CHUNK]
-            k = chunk.shape[1]
-            part = weights[:, :k, :k] @ chunk + remaining[:, :k] * last[:, np.newaxis]
-            parts.append(part)
-            last = part[:, -1]
-        self._last = last
-        return np.concatenate(parts, axis=1).transpose(1, 0, 2)
+        right = values * (1.0 - decay)[:, np.newaxis]
+        right[0] += decay[:, np.newaxis] * (values[0] if self._last is None else self._last)
+        for row, d in enumerate(decay):
+            bands = np.stack([np.ones(len(values)), np.full(len(values), -d)])
+            right[:, row] = scipy.linalg.solve_banded((1, 0), bands, right[:, row])
+        self._last = right[-1]
+        return right
 
 
 class JointResiduals(NamedTuple):

@@ -7,13 +7,17 @@ fit them best, and estimates the accuracy of each. It uses no files; ``calibrati
 """
 
 from .bodies.base_parameters import BaseParameters
-from .drive_gains import DriveGains, KnownLoad, identify_drive_gains
 from .evaluation import Evaluation
 from .identify import Identified, identify
-from .joint_states.joint_matching import for_robot
-from .joint_states.plausibility import NotThisRobotError
+from .joint_states.joint_matching import NotThisRobotError, for_robot
 from .joint_states.samples import JointSamples, UnusableRecordingError
-from .payload import Payload, identify_with_payload
+from .payload import (
+    DriveGains,
+    KnownLoad,
+    Payload,
+    identify_drive_gains,
+    identify_with_payload,
+)
 
 __all__ = [
     'BaseParameters',

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,14 +11,11 @@ from numpy.typing import NDArray
 
 from dynamics_ros.estimation import payload_identification
 from dynamics_ros.estimation.uncertainty.thresholds import unmeasured_friction
-from dynamics_ros.robot import Robot
 
 from .bodies.base_parameters import with_rotors
-from .equations import EquationMaker, Equations
-from .evaluation import Evaluation
-from .fit import BasePrior, Fit
+from .evaluation import Evaluation, Problem
+from .fit import FRICTION, grams, inverse, normal_equations
 from .joint_states.noise import SampleNoise
-from .normal_equations import FRICTION, normal_system
 
 Array = NDArray[np.float64]
 
@@ -31,6 +27,9 @@ OFFSET_PRIOR_SHARE = 0.01
 
 RELEVANT_TORQUE = 0.5
 """Least torque of the uncertainty of a parameter, over the residual, for which it matters."""
+
+POSTURES = 40
+"""Number of random postures."""
 
 NO_MOTION = 'no motion, for they give less torque than what is left over'
 
@@ -108,112 +107,71 @@ def factors_of(left: Array, moves: NDArray[np.bool_], period: float) -> Array:
     return payload_identification.correlation_factors(moves * (left - mean), moves, memory)
 
 
-def parameters(
-    maker: EquationMaker,
-    fit: Fit,
-    equations: Equations,
-    evaluation: Evaluation,
-    moved: NDArray[np.bool_],
-) -> list[Parameter]:
+def covariances(problem: Problem) -> tuple[Array, Array]:
+    """Covariances (n, n) of the unknowns: as they are, and with hardly known offsets.
+
+    The prior of masses has the weight 1, independently of its weight in the fit. The second one
+    shows what the motion identifies, without the prior of the offsets.
+    """
+    fit, factors = problem.fit, correlation_factors(problem.train)
+    weights = fit.weights / (fit.sigma**2 * factors)[:, np.newaxis]
+    information, _ = normal_equations(fit.layout, grams(problem.equations, weights))
+    information = information + fit.prior.precision + fit.prior.divergence
+    loose, own = information.copy(), fit.layout.each('offset')
+    loose[own, own] += (OFFSET_PRIOR_SHARE - 1.0) * fit.prior.precision[own, own]
+    of_speed = np.outer(fit.of_speed, fit.of_speed)
+    return inverse(information) + of_speed, inverse(loose) + of_speed
+
+
+def parameters(problem: Problem, covariance: tuple[Array, Array]) -> list[Parameter]:
     """All parameters with their deviations: base parameters, then bodies, rotors, friction.
 
-    If bodies are fixed to the description: only rotors and friction. The prior of masses has the
-    weight 1, independently of its weight in the fit.
+    If bodies are fixed to the description: only rotors and friction.
 
     Args:
-        maker, fit, equations, evaluation: fit of the recordings.
-        moved: (nv) whether joints moved in them.
+        problem: the identification.
+        covariance: its ``covariances``.
     """
-    factors = correlation_factors(evaluation)
-    weights = fit.weights / (fit.sigma**2 * factors)[:, np.newaxis]
-    base, layout = maker.base, fit.layout
-    whole, _, _ = normal_system(layout, equations, weights)
-    posterior = whole + fit.prior.precision + fit.prior.divergence
-    if fit.held:
-        free = slice(layout.bodies, None)
-        spread = _standard_deviations(posterior[free, free], fit.of_speed[free])
-        found = _body_parameters(maker, fit, np.concatenate([np.zeros(layout.bodies), spread]))
-        return found[layout.bodies :] + _friction_parameters(
-            maker, fit, evaluation, spread[layout.joints :], moved
-        )
-    combined = np.zeros((len(base), layout.count))
-    combined[:, : layout.inertial] = base.combination
-    reach, values = BasePrior.of(layout, fit.prior).deviations, combined @ fit.x
-    # A parameter that only the prior of the offsets determines, such as the mass on a vertical
-    # slide, is not identified by the motion.
-    loose = posterior + (OFFSET_PRIOR_SHARE - 1.0) * _offset_precision(fit)
+    fit, base = problem.fit, problem.maker.base
+    layout, inertial = fit.layout, slice(0, fit.layout.inertial)
+    rows = np.vstack([base.combination, np.eye(layout.inertial)])
+    names, units = (*base.expressions, *base.names), [base.units[i] for i in base.chosen]
+    kinds = ['base'] * len(base) + ['body'] * layout.bodies + ['rotor'] * layout.joints
+    deviation, loose, before = (
+        np.sqrt(np.maximum(np.einsum('ri,ij,rj->r', rows, one[inertial, inertial], rows), 0.0))
+        for one in (*covariance, fit.prior.covariance)
+    )
     found = [
-        Parameter(
-            name, 'base', base.units[i], value, deviation, bool(open_ < IDENTIFIED_RATIO * width)
-        )
-        for name, i, value, deviation, open_, width in zip(
-            *(base.expressions, base.chosen, values),
-            *(_standard_deviations(one, fit.of_speed, combined) for one in (posterior, loose)),
-            reach,
-            strict=False,
+        Parameter(*one)
+        for one in zip(
+            *(names, kinds, (*units, *base.units), rows @ fit.x[inertial], deviation),
+            (loose < IDENTIFIED_RATIO * before).tolist(),
+            strict=True,
         )
     ]
-    spread = _standard_deviations(posterior, fit.of_speed)
-    found += _body_parameters(maker, fit, spread, _standard_deviations(loose, fit.of_speed))
-    return found + _friction_parameters(maker, fit, evaluation, spread[layout.inertial :], moved)
+    first = len(base) + layout.bodies if fit.held else 0
+    spread = np.sqrt(np.diag(covariance[0])[layout.inertial :])
+    return found[first:] + _friction_parameters(problem, spread)
 
 
-def _offset_precision(fit: Fit) -> Array:
-    """(n, n) prior precision of the offsets alone."""
-    found, layout = np.zeros_like(fit.prior.precision), fit.layout
-    own = layout.inertial + FRICTION.index('offset') + len(FRICTION) * np.arange(layout.joints)
-    found[own, own] = fit.prior.precision[own, own]
-    return found
-
-
-def _body_parameters(
-    maker: EquationMaker, fit: Fit, spread: Array, open_: Array | None = None
-) -> list[Parameter]:
-    """Parameters of bodies and rotors.
-
-    Args:
-        maker, fit: fit of the recordings.
-        spread: (n) standard deviations of the unknowns.
-        open_: (n) the same with a wide prior of offsets; None: ``spread``.
-    """
-    base, found = maker.base, []
-    open_ = spread if open_ is None else open_
-    before = np.sqrt(np.diag(fit.prior.open_inertial))
-    for i, name in enumerate(base.names):
-        kind = 'body' if i < fit.layout.bodies else 'rotor'
-        certain = bool(open_[i] < IDENTIFIED_RATIO * before[i])
-        found.append(Parameter(name, kind, base.units[i], fit.x[i], spread[i], certain))
-    return found
-
-
-def _friction_parameters(
-    maker: EquationMaker,
-    fit: Fit,
-    evaluation: Evaluation,
-    spread: Array,
-    moved: NDArray[np.bool_],
-) -> list[Parameter]:
-    """Friction parameters of all joints.
+def _friction_parameters(problem: Problem, spread: Array) -> list[Parameter]:
+    """Friction parameters of all joints, with standard deviations (5 nv) of the fit.
 
     For a joint that did not move, the value is that of the fit, which is the described one. The
     deviation includes all plausible friction, also that which may be part of the identified offset
     at rest.
-
-    Args:
-        maker, fit, evaluation: fit of the recordings.
-        spread: (5 nv) standard deviations in the order of the unknowns.
-        moved: (nv) whether joints moved.
     """
-    size = np.sqrt((evaluation.measured**2).mean(axis=0))
+    fit, moved = problem.fit, problem.moved
+    size = np.sqrt((problem.train.measured**2).mean(axis=0))
     friction, found = spread.reshape(-1, len(FRICTION)).copy(), []
     # Uniform distributions with these bounds; viscous friction may reach the bound at 1 rad/s or
     # m/s.
-    dry = unmeasured_friction(maker.robot, fit.friction[:, 2])
+    dry = unmeasured_friction(problem.robot, fit.friction[:, 2])
     unseen = np.stack([np.maximum(dry, fit.friction[:, 0]), dry, dry, dry], axis=1) / np.sqrt(3.0)
     friction[~moved, :4] = np.hypot(friction[~moved, :4], unseen[~moved])
-    for j, joint in enumerate(maker.robot.joint_names):
+    for j, joint in enumerate(problem.robot.joint_names):
         carried = fit.loads[j]
-        terms = ('breakaway', maker.stribeck), ('load', carried)
+        terms = ('breakaway', problem.maker.stribeck), ('load', carried)
         absent = [name for name, has in terms if not has]
         for k, name in enumerate(FRICTION):
             if name in absent:
@@ -230,125 +188,54 @@ def _friction_parameters(
     return found
 
 
-def torque_deviations(
-    maker: EquationMaker, fit: Fit, equations: Equations, evaluation: Evaluation, postures: Array
-) -> tuple[Array, Array]:
-    """Standard deviations of modelled static torques in other postures.
+def torque_deviations(problem: Problem, covariance: Array, postures: Array) -> tuple[Array, Array]:
+    """(nv) RMS and (nv) maximum standard deviation of static torques in other postures [Nm or N].
 
     Args:
-        maker, fit, equations, evaluation: fit of the recordings.
-        postures: (2, nv) lowest and highest positions.
-
-    Returns:
-        (nv) RMS and (nv) maximum over random postures [Nm or N].
+        problem, covariance: the identification, and the covariance (n, n) of its unknowns.
+        postures: (2, nv) lowest and highest positions, between which postures are random.
     """
-    layout, robot = fit.layout, maker.robot
-    weights = fit.weights / (fit.sigma**2 * correlation_factors(evaluation))[:, np.newaxis]
-    whole, _, _ = normal_system(layout, equations, weights)
-    information = whole + fit.prior.precision + fit.prior.divergence
-    scale = 1.0 / np.sqrt(np.diag(information))
-    open_ = np.linalg.inv(information * np.outer(scale, scale)) * np.outer(scale, scale)
+    layout, robot = problem.fit.layout, problem.robot
     rng, zero = np.random.default_rng(2), np.zeros((POSTURES, robot.nv))
     q = rng.uniform(postures[0], postures[1], zero.shape)
     rows = np.zeros((POSTURES, robot.nv, layout.count))
     rows[..., : layout.inertial] = with_rotors(robot.regressor(q, zero, zero), zero)
-    for joint in range(robot.nv):
-        # The offset; static friction is not part of the modelled torque.
-        rows[:, joint, layout.friction(joint).start + 1] = 1.0
-    squares = np.einsum('tji,ik,tjk->tj', rows, open_, rows)
+    # The offset; static friction is not part of the modelled torque.
+    rows[:, np.arange(robot.nv), layout.each('offset')] = 1.0
+    squares = np.einsum('tji,ik,tjk->tj', rows, covariance, rows)
     return np.sqrt(squares.mean(axis=0)), np.sqrt(squares.max(axis=0))
 
 
-POSTURES = 40
-
-
-def motions_that_would_tell(
-    maker: EquationMaker, fit: Fit, missing: Sequence[int], moved: NDArray[np.bool_], left: Array
-) -> list[str]:
+def motions_that_would_tell(problem: Problem, known: list[Parameter]) -> list[str]:
     """Motions that would identify base parameters, one sentence for each motion.
 
     Args:
-        maker: source of the equations.
-        fit: fit with its prior.
-        missing: indices of base parameters that are not identified.
-        moved: (nv) whether joints moved.
-        left: (nv) RMS residual of the efforts [Nm or N].
+        problem, known: the identification, and its parameters.
     """
-    robot, base = maker.robot, maker.base
-    # Torques of the prior deviation of each parameter, relative to the residual.
-    reach = BasePrior.of(fit.layout, fit.prior).deviations[:, np.newaxis]
-    postures, motions = ((part * reach / left).max(axis=2) for part in _unit_torques(maker))
-    by_motion: dict[str, list[str]] = {}
-    for i in missing:
-        by_gravity, by_inertia = postures[:, i], motions[:, i]
-        if max(by_gravity.max(), by_inertia.max()) < RELEVANT_TORQUE:
-            motion = NO_MOTION
-        elif by_gravity.max() >= RELEVANT_TORQUE:
-            motion = f'other postures of {_strongest_joints(by_gravity, moved, robot)}'
-        else:
-            motion = (
-                f'faster motion and harder starts of {_strongest_joints(by_inertia, moved, robot)}'
-            )
-        by_motion.setdefault(motion, []).append(base.names[base.chosen[i]])
-    last = by_motion.pop(NO_MOTION, None)
-    sentences = [f'{motion}: {", ".join(names)}' for motion, names in by_motion.items()]
-    if last is not None:
-        sentences.append(f'{NO_MOTION}: {", ".join(last)}')
-    return sentences
-
-
-def _unit_torques(maker: EquationMaker) -> tuple[Array, Array]:
-    """RMS torques (joints, b, nv) of a unit of each base parameter, if one joint moves alone.
-
-    Returns:
-        Changes of static torques by the posture of the joint; torques of its motion without
-        gravity.
-    """
-    robot, nv = maker.robot, maker.robot.nv
-    rng = np.random.default_rng(1)
-    q, others = (np.array([robot.random_configuration(rng) for _ in range(40)]) for _ in range(2))
-    turned = np.repeat(q[np.newaxis], nv, axis=0)
-    joints = np.arange(nv)
-    turned[joints, :, joints] = others.T
-    speeds = np.where(np.isfinite(robot.velocity_limits), robot.velocity_limits, TEST_SPEED)
-    v = np.zeros((nv, *q.shape))
-    v[joints, :, joints] = np.minimum(speeds, TEST_SPEED)[:, np.newaxis]
-    still = np.zeros_like(v)
-    # At rest, with one joint turned, and with one joint moving, speeding up and slowing down.
-    Q = np.concatenate([q[np.newaxis], turned, *2 * [np.repeat(q[np.newaxis], nv, axis=0)]])
-    V = np.concatenate([still[:1], still, v, v])
-    A = np.concatenate([still[:1], still, TEST_RATE * v, -TEST_RATE * v])
-    Y = maker.base.columns(robot.regressor(Q, V, A), A)
-    changes = Y[1:].reshape(3, nv, *Y.shape[1:]) - Y[0]
-    postures = np.sqrt((changes[0] ** 2).mean(axis=1))
-    motions = np.sqrt((changes[1:] ** 2).mean(axis=(0, 2)))
-    return postures.swapaxes(1, 2), motions.swapaxes(1, 2)
-
-
-def _strongest_joints(strengths: Array, moved: NDArray[np.bool_], robot: Robot) -> str:
-    """The two joints with the largest strengths (nv), joints that did not move first."""
-    enough = [int(k) for k in np.flatnonzero(strengths >= RELEVANT_TORQUE)]
-    strongest = sorted(sorted(enough, key=lambda k: (moved[k], -strengths[k]))[:2])
-    words = ('' if m else ' (did not move)' for m in moved[strongest])
-    names = (robot.joint_names[k] for k in strongest)
-    return ' and '.join(name + word for name, word in zip(names, words, strict=True))
-
-
-def _standard_deviations(H: Array, of_speed: Array, rows: Array | None = None) -> Array:
-    """Standard deviations of unknowns with the information H.
-
-    Args:
-        H: (n, n) information.
-        of_speed: (n) deviation of all unknowns together due to that of the friction speed.
-        rows: (m, n) linear combinations of the unknowns; None: each unknown.
-
-    Returns:
-        (n), or (m) for combinations.
-    """
-    scale = 1.0 / np.sqrt(np.maximum(np.diag(H), 1e-300))
-    values, vectors = np.linalg.eigh(H * np.outer(scale, scale))
-    combined = np.diag(scale) if rows is None else rows * scale
-    # Limit the deviation in directions without information.
-    own = np.linalg.norm(combined @ vectors / np.sqrt(np.maximum(values, 1e-14)), axis=1)
-    found: Array = np.hypot(own, of_speed if rows is None else rows @ of_speed)
-    return found
+    robot, base, fit = problem.robot, problem.maker.base, problem.fit
+    rng, left = np.random.default_rng(1), problem.train.rms
+    q = np.array([robot.random_configuration(rng) for _ in range(POSTURES)])
+    v = rng.uniform(-1.0, 1.0, q.shape) * np.minimum(robot.velocity_limits, TEST_SPEED)
+    still, a = np.zeros_like(v), TEST_RATE * v
+    by_gravity = base.columns(robot.regressor(q, still, still), still)
+    by_motion = base.columns(robot.regressor(q, v, a), a) - by_gravity
+    # Torques of the prior deviation of each parameter, over the residual.
+    K, p = base.combination, fit.layout.inertial
+    reach = np.sqrt(np.diag(K @ fit.prior.covariance[:p, :p] @ K.T))
+    postures, motions = (
+        np.sqrt((one**2).mean(axis=0)) * reach / left[:, np.newaxis]
+        for one in (by_gravity - by_gravity.mean(axis=0), by_motion)
+    )
+    groups: dict[str, list[str]] = {}
+    for i, one in enumerate(known[: len(base)]):
+        if one.kind != 'base' or one.identifiable:
+            continue
+        motion = NO_MOTION
+        for words, torques in (
+            ('faster motion and harder starts', motions[:, i]),
+            ('other postures', postures[:, i]),
+        ):
+            if torques.max() >= RELEVANT_TORQUE:
+                motion = f'{words} that load {robot.joint_names[int(np.argmax(torques))]}'
+        groups.setdefault(motion, []).append(base.names[base.chosen[i]])
+    return [f'{motion}: {", ".join(names)}' for motion, names in groups.items()]

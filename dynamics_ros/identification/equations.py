@@ -44,7 +44,7 @@ Array = NDArray[np.float64]
 
 FRICTION_VELOCITY, STRIBECK_VELOCITY = 0.02, 0.2
 """Speeds v_f, at which dry friction reaches 76 %, and v_s, at which the Stribeck term falls to 37 %
-[rad/s]. The first one is the usual one, and is chosen by ``friction_terms``."""
+[rad/s]. The first one is the usual one, and is chosen by ``identify``."""
 
 
 def friction_columns(
@@ -164,7 +164,6 @@ class Chunk:
         friction: (n, nv, 5) columns of friction.
         effort: (n, nv) scaled efforts [Nm or N].
         standing: (n, nv) whether joints are at rest.
-        cut_off: (n, nv) whether efforts are clipped, so that the row is not used.
         further: (n, nv, m) additional columns, made by ``EquationMaker.further``.
     """
 
@@ -174,7 +173,6 @@ class Chunk:
     friction: Array
     effort: Array
     standing: NDArray[np.bool_]
-    cut_off: NDArray[np.bool_]
     further: Array
 
 
@@ -232,7 +230,6 @@ class Smoothed:
         q, v, a: (n, nv) positions and their derivatives.
         effort: (n, nv) efforts as reported.
         standing: (n, nv) whether joints are at rest.
-        cut_off: (n, nv) whether efforts within the filter window are clipped.
     """
 
     time: Array
@@ -242,7 +239,6 @@ class Smoothed:
     a: Array
     effort: Array
     standing: NDArray[np.bool_]
-    cut_off: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,8 +254,6 @@ class EquationMaker:
         stribeck: whether dry friction at rest differs from that at speed.
         load: (nv, b) base parameters that give the torque which each joint carries, from a previous
             fit; zero for joints without load-dependent friction. None: no such friction.
-        cut_off: (2, nv) lowest and highest reported efforts, at which they are clipped; None: not
-            clipped.
         further: function of q, v, a (n, nv each) that returns additional columns
             (n, nv, m); None: m is 0.
         store: keeps filtered columns for makers of the same recordings; None: nothing is kept.
@@ -273,7 +267,6 @@ class EquationMaker:
     friction_velocity: float = FRICTION_VELOCITY
     stribeck: bool = False
     load: Array | None = None
-    cut_off: Array | None = None
     further: Callable[[Array, Array, Array], Array] | None = None
     store: ColumnStore | None = None
     fused: bool = True
@@ -307,7 +300,7 @@ class EquationMaker:
             effort = chunk.effort[..., np.newaxis]
             whole = np.concatenate([chunk.inertial, chunk.friction, effort], axis=-1)
             for standing in (False, True):
-                own = (chunk.standing == standing) & ~chunk.cut_off
+                own = chunk.standing == standing
                 some = own.any(axis=1)
                 if not some.any():
                     continue
@@ -338,12 +331,7 @@ class EquationMaker:
         time = stretch.start + stretch.period * wide.centers(len(stretch)).astype(np.float64)
         period = stretch.period * every
         standing = _standing(self.robot, stretch, wide, v, period)
-        cut_off = np.zeros_like(standing)
-        if self.cut_off is not None:
-            lowest, highest = self.cut_off
-            reached = (stretch.effort <= lowest) | (stretch.effort >= highest)
-            cut_off = _within_window(reached, wide)[wide.centers(len(stretch))]
-        return Smoothed(time, period, q, v, a, wide(stretch.effort), standing, cut_off)
+        return Smoothed(time, period, q, v, a, wide(stretch.effort), standing)
 
     def narrow_filter(self, period: float) -> LowPass:
         """Filter for both sides of the equations, with one row per half period of its cutoff."""
@@ -382,7 +370,6 @@ class EquationMaker:
                     friction[own],
                     effort[own],
                     columns.standing[own],
-                    columns.cut_off[own],
                     further[own],
                 )
 
@@ -391,16 +378,7 @@ class EquationMaker:
         q, v, a, effort = (getattr(smooth, name)[taken] for name in ('q', 'v', 'a', 'effort'))
         Y = self.base.columns(self.robot.regressor(q, v, a), a)
         still = np.abs(narrow(smooth.standing[taken].astype(np.float64))) > STANDING_SHARE
-        centers = slice(taken.start + narrow.half, taken.stop - narrow.half, narrow.every)
-        return _Columns(
-            Y,
-            narrow(Y),
-            narrow(effort),
-            still,
-            _within_window(smooth.cut_off, narrow)[centers]
-            if smooth.cut_off.any()
-            else still & False,
-        )
+        return _Columns(Y, narrow(Y), narrow(effort), still)
 
     def _kept(self, key: tuple[Any, ...], made: Callable[[], Kept]) -> Kept:
         """What was made before under a key, with the same robot and filters, or made now."""
@@ -415,21 +393,13 @@ class _Columns:
 
     Attributes:
         Y: (samples, nv, b) regressor before the narrow filter.
-        inertial, effort, standing, cut_off: as in ``Chunk``, with efforts as reported.
+        inertial, effort, standing: as in ``Chunk``, with efforts as reported.
     """
 
     Y: Array
     inertial: Array
     effort: Array
     standing: NDArray[np.bool_]
-    cut_off: NDArray[np.bool_]
-
-
-def _within_window(happens: NDArray[np.bool_], window: LowPass) -> NDArray[np.bool_]:
-    """(n, nv) whether a condition holds anywhere within the filter window around each sample."""
-    size = (2 * window.half + 1, 1)
-    found: NDArray[np.bool_] = scipy.ndimage.maximum_filter(happens, size, mode='nearest')
-    return found
 
 
 def _standing(

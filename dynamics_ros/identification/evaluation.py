@@ -1,26 +1,32 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Residuals of an identified robot on a recording."""
+"""Record of an identification, residuals of its fit, and the effort model of the drives."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .equations import EquationMaker
-from .fit import Fit
-from .joint_states.samples import JointSamples, UnusableRecordingError
-from .normal_equations import predictions
+from dynamics_ros.algorithms.joint_friction import friction_torque
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.estimation import EffortModel
+from dynamics_ros.estimation.effort_model import MAX_LOAD_FRICTION
+from dynamics_ros.robot import Robot
+
+from .equations import STRIBECK_VELOCITY, EquationMaker, Equations
+from .fit import Fit, weighed
+from .joint_states.clock import Stretch
+from .joint_states.samples import JointSamples
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Filtered measured and modelled efforts of a recording, without samples of clipped efforts.
+    """Filtered measured and modelled efforts of a recording.
 
     Attributes:
         time: (n) time since the start of the recording [s].
@@ -46,11 +52,6 @@ class Evaluation:
         return cls(
             *(np.concatenate([getattr(p, one.name) for p in shifted]) for one in fields(cls))
         )
-
-    def rows(self, chosen: NDArray[np.bool_]) -> Evaluation:
-        """Evaluation of selected samples (n) only."""
-        values = {field.name: getattr(self, field.name)[chosen] for field in fields(self)}
-        return Evaluation(**values)
 
     @property
     def residual(self) -> Array:
@@ -87,23 +88,115 @@ def evaluate(maker: EquationMaker, fit: Fit, samples: JointSamples) -> Evaluatio
     """Compare a recording with the identified model.
 
     Raises:
-        UnusableRecordingError: it is shorter than the filters, or all efforts are clipped.
+        UnusableRecordingError: it is shorter than the filters.
     """
+    columns, b = fit.layout.columns_of(fit.x), len(maker.base)
     parts = []
-    K = maker.base.combination
     for chunk in maker.chunks(samples):
-        rows = np.concatenate([chunk.inertial, chunk.friction], axis=-1).transpose(1, 0, 2)
-        modelled = predictions(fit.layout, rows, fit.x).T
-        rigid = chunk.inertial @ (K @ fit.x[: fit.layout.inertial])
-        own = chunk.effort, modelled, chunk.effort - rigid, chunk.standing
-        whole = Evaluation(chunk.time, chunk.v, *own)
-        usable: NDArray[np.bool_] = np.asarray(~chunk.cut_off.any(axis=1))
-        if usable.any():
-            parts.append(whole.rows(usable))
-    if not parts:
-        raise UnusableRecordingError(
-            f'{samples.source}: efforts are cut off at their largest value all the time; record '
-            'slower motion'
-        )
+        rigid = chunk.inertial @ columns[0, :b]
+        friction = np.einsum('njk,jk->nj', chunk.friction, columns[:, b:])
+        own = chunk.effort, rigid + friction, chunk.effort - rigid, chunk.standing
+        parts.append(Evaluation(chunk.time, chunk.v, *own))
     joined = Evaluation.joined(parts)
     return replace(joined, time=np.concatenate([part.time for part in parts]))
+
+
+def effort_model_of(maker: EquationMaker, fit: Fit) -> EffortModel:
+    """Effort model from a fit, and from the effort scale of its equations."""
+    viscous, offset, dry, rest, _ = np.maximum(fit.friction, [0.0, -np.inf, 0.0, 0.0, 0.0]).T
+    # The effort model computes torques on the bodies: motor offset and friction are subtracted.
+    return EffortModel.ideal(maker.robot).with_values(
+        scale=maker.scale,
+        offset=-offset,
+        viscous=viscous,
+        coulomb=dry,
+        stribeck=rest - dry,
+        load_friction=np.minimum(fit.load_friction, MAX_LOAD_FRICTION),
+        rotor_inertia=np.maximum(fit.rotors, 0.0),
+        friction_velocity=maker.friction_velocity,
+        stribeck_velocity=STRIBECK_VELOCITY,
+    )
+
+
+def friction_curve(model: EffortModel, joint: int, v: Array, carried: Array | float = 0.0) -> Array:
+    """Friction and offset torque that a motor has to provide (n) [Nm or N].
+
+    Args:
+        model: effort model of the drives.
+        joint: index of the joint.
+        v: (n) velocities [rad/s or m/s].
+        carried: load of the joint, number or (n) [Nm or N].
+    """
+    dry_speed, stribeck_speed = model.speeds
+    curve: Array = (
+        friction_torque(
+            v,
+            model.viscous[joint],
+            model.coulomb[joint],
+            model.stribeck[joint],
+            dry_speed[joint],
+            stribeck_speed[joint],
+            model.load_friction[joint],
+            carried,
+        )
+        - model.offset[joint]
+    )
+    return curve
+
+
+OPTIONAL = ('units', 'mounting', 'velocities', 'weights', 'curve', 'load', 'rest')
+"""Mechanisms that can be left out, as by ``scripts/bench identification --part ablation``."""
+
+
+@dataclass(eq=False)
+class Problem:
+    """An identification. Stages add to the fields below ``without``.
+
+    Attributes:
+        robot: described robot with a fixed base and joints of one coordinate.
+        recordings: recordings of its joints in its order.
+        held: whether bodies are fixed to the description.
+        scale: (nv) torque per unit of reported effort; None: it is estimated.
+        without: names of ``OPTIONAL`` mechanisms that are left out.
+        stretches: the recordings at equal time steps, divided at gaps.
+        span: (nv) largest range of positions of a stretch [rad or m].
+        moved: (nv) whether joints move.
+        maker: source of the equations, with filters, effort scale, friction curve and load.
+        equations: equations of all recordings.
+        fit: the fitted unknowns.
+        train: residuals on the recordings.
+        findings: one sentence for each fact that a user should know.
+    """
+
+    robot: Robot
+    recordings: Sequence[JointSamples]
+    held: bool = False
+    scale: Array | None = None
+    without: Collection[str] = ()
+    stretches: list[Stretch] = field(default_factory=list, init=False)
+    span: Array = field(init=False)
+    moved: NDArray[np.bool_] = field(init=False)
+    maker: EquationMaker = field(init=False)
+    equations: Equations = field(init=False)
+    fit: Fit = field(init=False)
+    train: Evaluation = field(init=False)
+    findings: list[str] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        unknown = sorted(set(self.without) - set(OPTIONAL))
+        if unknown:
+            raise InvalidArgumentError('without', ', '.join(unknown), ', '.join(OPTIONAL))
+
+    def uses(self, mechanism: str) -> bool:
+        """Whether an optional mechanism is used."""
+        return mechanism not in self.without
+
+    def equations_of(self, maker: EquationMaker) -> Equations:
+        """Equations of all recordings, made by another maker."""
+        return Equations.joined([maker.equations(samples) for samples in self.recordings])
+
+    def refit(self, loads: Array | None = None) -> None:
+        """Weigh and fit the equations, with loads (nv) of joints that have such friction."""
+        self.fit = weighed(
+            self.maker, self.equations, self.moved, self.held, loads, self.uses('weights')
+        )

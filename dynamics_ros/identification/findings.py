@@ -7,12 +7,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from dynamics_ros.estimation.uncertainty.thresholds import motion_scales
 from dynamics_ros.robot import Robot
 
 from .equations import Equations
+from .evaluation import Problem
 from .fit import UNEXPLAINED, Fit
 from .joint_states.clock import Stretch
 from .joint_states.samples import JointSamples, UnusableRecordingError
@@ -30,6 +32,17 @@ FRICTIONLESS = 1e-3
 LARGE_RESIDUAL = 0.1
 """Unexplained share of the efforts from which it is reported."""
 
+MIN_CLIPPED_SHARE, MIN_CLIPPED_SAMPLES, MIN_FREQUENCY_RATIO, MIN_LEVELS = 0.02, 5, 3.0, 30
+"""Clipped efforts: least share of the motion at the extreme value, least number of consecutive
+samples, least ratio of its frequency to that of the next value, least number of different efforts;
+coarse efforts have the first two."""
+
+SLOW = 0.02
+"""Mean speed over 50 ms below which efforts are not checked [rad/s]."""
+
+MAX_EFFORT_RATIO = 2.0
+"""Ratio to the effort limit that no motor can exceed."""
+
 LARGE_STANDING_SHARE = 0.5
 """Share of the time at rest from which it is reported."""
 
@@ -40,59 +53,101 @@ def moved_joints(robot: Robot, span: Array) -> NDArray[np.bool_]:
     return found
 
 
-def resting(robot: Robot, span: Array) -> list[str]:
+def resting(problem: Problem) -> list[str]:
     """A sentence on joints that do not move.
 
     Raises:
         UnusableRecordingError: no joint moves.
     """
-    moved = moved_joints(robot, span)
-    names = [name for name, m in zip(robot.joint_names, moved, strict=True) if not m]
-    if len(names) == robot.nv:
+    names = named(problem.robot, ~problem.moved)
+    if not problem.moved.any():
         raise UnusableRecordingError('no joint moves in the recording; record a motion of all')
     if not names:
         return []
     return [
-        f'{", ".join(names)} did not move: friction and rotor inertia there are not known and stay '
+        f'{names} did not move: friction and rotor inertia there are not known and stay '
         'as described, and masses are told by the other joints alone; motion of each of them both '
         'ways, slow and fast, would tell its friction'
     ]
 
 
-def constant_efforts(
-    robot: Robot, stretches: Sequence[Stretch], span: Array, held: bool = False
-) -> list[str]:
-    """A sentence on moving joints with constant effort.
+def named(robot: Robot, chosen: NDArray[np.bool_]) -> str:
+    """Names of chosen joints (nv), as text."""
+    return ', '.join(name for name, c in zip(robot.joint_names, chosen, strict=True) if c)
 
-    Args:
-        robot: the robot.
-        stretches: its recordings.
-        span: (nv) largest range of positions [rad or m].
-        held: whether masses are fixed, so that the other joints are not affected.
+
+def constant_efforts(problem: Problem) -> list[str]:
+    """A sentence on moving joints with constant effort.
 
     Raises:
         UnusableRecordingError: there are such joints and masses are identified, which would be
             wrong; or all moving joints are such joints.
     """
-    lowest = np.min([one.effort.min(axis=0) for one in stretches], axis=0)
-    highest = np.max([one.effort.max(axis=0) for one in stretches], axis=0)
-    moved = moved_joints(robot, span)
-    constant = moved & (lowest == highest)
-    names = ', '.join(name for name, c in zip(robot.joint_names, constant, strict=True) if c)
-    if not names:
+    varying = np.max([np.ptp(one.effort, axis=0) for one in problem.stretches], axis=0) > 0.0
+    constant = problem.moved & ~varying
+    if not constant.any():
         return []
-    listed = f'the efforts of {names} never change while these joints move'
-    if (constant == moved).all():
+    listed = f'the efforts of {named(problem.robot, constant)} never change while these joints move'
+    if (constant == problem.moved).all():
         raise UnusableRecordingError(
             f'{listed}: the driver does not report them (a joint_state_broadcaster needs the state '
             'interface "effort")'
         )
-    if not held:
+    if not problem.held:
         raise UnusableRecordingError(
             f'{listed}: the driver does not report them, so that masses would be wrong; if they '
             'carry nothing, such as fingers, leave them out (--lock NAME=POSITION)'
         )
     return [f'{listed}: the driver may not report them']
+
+
+def doubtful_efforts(robot: Robot, stretches: Sequence[Stretch], scale: Array) -> list[str]:
+    """Sentences on efforts that are clipped, or that exceed the motors of the robot.
+
+    Args:
+        robot: the robot.
+        stretches: its recordings.
+        scale: (nv) torque per unit of reported effort.
+    """
+    found, beyond, clipped = [], [], []
+    least = SLOW * motion_scales(robot)
+    for j, name in enumerate(robot.joint_names):
+        effort = np.concatenate([one.effort[:, j] for one in stretches])
+        limit, largest = robot.effort_limits[j], abs(scale[j]) * np.quantile(np.abs(effort), 0.99)
+        if 0.0 < limit < np.inf and largest > MAX_EFFORT_RATIO * limit:
+            beyond.append(f'{name} {largest:.3g} where the limit is {limit:.3g}')
+        moves = np.concatenate([_speed(one, j) > least[j] for one in stretches])
+        values, counts = np.unique(effort[moves], return_counts=True)
+        if len(values) < MIN_LEVELS:
+            continue
+        extreme = np.zeros(len(effort), dtype=bool)
+        for edge, near in ((0, 1), (-1, -2)):
+            if counts[edge] >= MIN_FREQUENCY_RATIO * counts[near]:
+                extreme |= moves & (effort == values[edge])
+        lasting = scipy.ndimage.binary_opening(extreme, np.ones(MIN_CLIPPED_SAMPLES))
+        share = lasting.sum() / max(moves.sum(), 1)
+        if share > MIN_CLIPPED_SHARE:
+            clipped.append(f'{name} {100.0 * share:.0f} %')
+    if clipped:
+        found.append(
+            'efforts are cut off at their largest value for part of the motion '
+            f'({", ".join(clipped)}): what is found of these joints and of what they carry is '
+            'wrong; record slower motion'
+        )
+    if beyond:
+        found.append(
+            f'efforts are larger than the robot can give ({", ".join(beyond)}): they are in other '
+            'units there, or the description has other limits'
+        )
+    return found
+
+
+def _speed(stretch: Stretch, joint: int) -> Array:
+    """(n) mean speed of a joint over the next 50 ms [rad/s or m/s]."""
+    q = stretch.position[:, joint]
+    ahead = max(1, min(round(0.05 / stretch.period), len(q) - 1))
+    speed = np.abs(q[ahead:] - q[:-ahead]) / (ahead * stretch.period)
+    return np.pad(speed, (0, ahead), mode='edge')
 
 
 def single_spikes(robot: Robot, recordings: Sequence[JointSamples]) -> list[str]:
@@ -110,8 +165,9 @@ def single_spikes(robot: Robot, recordings: Sequence[JointSamples]) -> list[str]
     return found
 
 
-def brief(duration: float) -> list[str]:
-    """A sentence on recordings that are too short [s] to predict other motion."""
+def brief(problem: Problem) -> list[str]:
+    """A sentence on recordings that are too short to predict other motion."""
+    duration = sum(len(one) * one.period for one in problem.stretches)
     if duration >= MIN_DURATION:
         return []
     return [
@@ -127,10 +183,20 @@ def usual_share(fit: Fit, equations: Equations) -> float:
     return float(np.sqrt((fit.sigma**2).mean()) / max(size, 1e-12))
 
 
-def without_friction(fit: Fit, equations: Equations, moved: NDArray[np.bool_]) -> list[str]:
+def of_fit(problem: Problem) -> list[str]:
+    """Sentences on a fit."""
+    return [
+        *mostly_standing(problem),
+        *unexplained_times(problem),
+        *much_left_over(problem),
+        *without_friction(problem),
+    ]
+
+
+def without_friction(problem: Problem) -> list[str]:
     """A sentence if the efforts contain no friction at any joint that moved."""
-    size = equations.rms_efforts
-    viscous, _, dry, rest, _ = np.abs(fit.friction).T
+    size, moved = problem.equations.rms_efforts, problem.moved
+    viscous, _, dry, rest, _ = np.abs(problem.fit.friction).T
     if ((viscous + np.maximum(dry, rest))[moved] > FRICTIONLESS * size[moved]).any():
         return []
     return [
@@ -139,9 +205,9 @@ def without_friction(fit: Fit, equations: Equations, moved: NDArray[np.bool_]) -
     ]
 
 
-def much_left_over(fit: Fit, equations: Equations) -> list[str]:
+def much_left_over(problem: Problem) -> list[str]:
     """A sentence if the residual is larger than usual for robots with gears."""
-    share = usual_share(fit, equations)
+    share = usual_share(problem.fit, problem.equations)
     if share < LARGE_RESIDUAL:
         return []
     return [
@@ -150,12 +216,13 @@ def much_left_over(fit: Fit, equations: Equations) -> list[str]:
     ]
 
 
-def mostly_standing(robot: Robot, equations: Equations, moved: NDArray[np.bool_]) -> list[str]:
+def mostly_standing(problem: Problem) -> list[str]:
     """A sentence on joints that are at rest for most of the time."""
-    share = equations.counts[:, equations.standing].sum(axis=1) / equations.counts.sum(axis=1)
+    counts = problem.equations.counts
+    share = counts[:, problem.equations.standing].sum(axis=1) / counts.sum(axis=1)
     listed = [
         f'{name} {100.0 * s:.0f} %'
-        for name, s, m in zip(robot.joint_names, share, moved, strict=True)
+        for name, s, m in zip(problem.robot.joint_names, share, problem.moved, strict=True)
         if m and s > LARGE_STANDING_SHARE
     ]
     if not listed:
@@ -166,13 +233,12 @@ def mostly_standing(robot: Robot, equations: Equations, moved: NDArray[np.bool_]
     ]
 
 
-def unexplained_times(robot: Robot, equations: Equations, fit: Fit) -> list[str]:
+def unexplained_times(problem: Problem) -> list[str]:
     """Sentences on blocks that the model does not explain, such as pushes."""
-    found = []
-    for block in np.flatnonzero((fit.departures > UNEXPLAINED).any(axis=0)):
-        own = fit.departures[:, block]
-        names = [n for n, d in zip(robot.joint_names, own, strict=True) if d > UNEXPLAINED]
-        found.append(f'{equations.begins[block]:.1f} s ({", ".join(names)})')
+    far, found = problem.fit.departures > UNEXPLAINED, []
+    for block in np.flatnonzero(far.any(axis=0)):
+        names = named(problem.robot, far[:, block])
+        found.append(f'{problem.fit.begins[block]:.1f} s ({names})')
     if not found:
         return []
     times = ', '.join(found[:5])

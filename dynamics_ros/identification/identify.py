@@ -1,54 +1,55 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Identification of a robot from recordings, with findings and accuracy of the result."""
+"""Identification of a robot from recordings, with findings and accuracy of the result.
+
+Stages fill one record, ``Problem``, one after another. The speed at which dry friction begins is
+the one that leaves the least residual. A Stribeck term has one unknown more of each joint and has
+to reduce the squared residual. Load-dependent friction is selected joint by joint, by
+cross-validation.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.estimation import EffortModel
-from dynamics_ros.estimation.uncertainty.thresholds import motion_scales
 from dynamics_ros.robot import Robot
 
+from .alternatives import check_mounting, effort_scale
 from .bodies import pseudo_inertia
 from .bodies.base_parameters import BaseParameters
-from .deviations import Accuracy, Parameter, motions_that_would_tell, parameters, torque_deviations
-from .drives import effort_model_of, friction_at_rest
-from .effort_scale import effort_scale
-from .equations import ColumnStore, EquationMaker, Filtering
-from .evaluation import Evaluation, evaluate
+from .deviations import (
+    Accuracy,
+    Parameter,
+    covariances,
+    motions_that_would_tell,
+    parameters,
+    torque_deviations,
+)
+from .equations import ColumnStore, EquationMaker, Equations, Filtering
+from .evaluation import Evaluation, Problem, effort_model_of, evaluate
 from .findings import (
     brief,
     constant_efforts,
-    mostly_standing,
+    doubtful_efforts,
     moved_joints,
-    much_left_over,
+    named,
+    of_fit,
     resting,
     single_spikes,
-    unexplained_times,
     usual_share,
-    without_friction,
 )
-from .fit import Fit, regularized
-from .friction_terms import add_load, choose_curve
+from .fit import FRICTION, LOAD_REACH, Fit, grams, regularized, solved, squares
 from .joint_states.clock import extremes_of, regular_stretches
+from .joint_states.joint_matching import NotThisRobotError
 from .joint_states.noise import SampleNoise, sample_noise
-from .joint_states.plausibility import (
-    NotThisRobotError,
-    cut_off_at,
-    doubtful_efforts,
-)
 from .joint_states.samples import JointSamples, UnusableRecordingError
-from .mounting import check_mounting
-from .normal_equations import Layout
-from .problem import Problem, Stage
 
 Array = NDArray[np.float64]
-
 
 RANGE_FACTOR = 1.3
 """Factor on the recorded ranges of positions, in which the accuracy of torques is computed."""
@@ -57,6 +58,21 @@ HALF_A_TURN = np.array([[-np.pi], [np.pi]])
 
 MAX_UNEXPLAINED = 40.0
 """Unexplained share of the efforts from which a recording is attributed to another robot [%]."""
+
+SPEEDS = (0.005, 0.01, 0.02, 0.04)
+"""Candidates of the speed at which dry friction reaches 76 % [rad/s]."""
+
+HALVINGS = 3
+"""Number of halvings of the ratio of neighbouring candidates."""
+
+MAX_STRIBECK_RATIO = 0.98
+"""Ratio of squared residuals with and without a Stribeck term up to which there is one."""
+
+MIN_IMPROVEMENT, FOLDS = 0.99, 5
+"""Ratio of the errors on omitted folds that the load term of a joint has to reach; their number."""
+
+SIGNIFICANT = 2.0
+"""Standard deviations by which the load coefficient has to exceed zero."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +158,7 @@ def identify(
         scale: (nv) torque per unit of reported effort; None: it is estimated.
         held: whether bodies are fixed to the description; then only friction, offsets, rotors and
             noise are identified.
-        without: names of mechanisms that are left out, of ``problem.OPTIONAL``.
+        without: names of mechanisms that are left out, of ``OPTIONAL``.
 
     Raises:
         UnusableRecordingError: a recording contains no usable information.
@@ -175,21 +191,17 @@ def resample(problem: Problem) -> None:
     robot, problem.stretches = problem.robot, stretches
     problem.span = np.max([np.ptp(one.position, axis=0) for one in stretches], axis=0)
     problem.moved = moved_joints(robot, problem.span)
-    problem.findings += resting(robot, problem.span)
-    problem.findings += constant_efforts(robot, stretches, problem.span, problem.held)
-    problem.findings += brief(sum(len(one) * one.period for one in stretches))
+    problem.findings += [*resting(problem), *constant_efforts(problem), *brief(problem)]
 
 
 def regress(problem: Problem) -> None:
     """Stage: linear equations of the recordings, with efforts as reported."""
     robot, base = problem.robot, BaseParameters.of(problem.robot)
-    edges, problem.clipped = cut_off_at(problem.stretches, motion_scales(robot))
     problem.maker = EquationMaker(
         robot,
         base,
         Filtering.for_motion(problem.stretches),
         np.ones(robot.nv),
-        cut_off=edges if problem.uses('clipping') else None,
         store=ColumnStore(),
         fused=problem.uses('velocities'),
     )
@@ -206,13 +218,12 @@ def convert(problem: Problem) -> None:
     if scale is None:
         scale = np.ones(robot.nv)
         if problem.uses('units'):
-            layout = Layout(problem.maker.base, robot.nv)
-            scale, findings = effort_scale(robot, layout, problem.equations, problem.moved)
+            scale, findings = effort_scale(problem)
             problem.findings += findings
     if (scale != 1.0).any():
         problem.maker = replace(problem.maker, scale=scale)
         problem.equations = problem.equations.scaled(scale)
-    problem.findings += doubtful_efforts(robot, problem.stretches, scale, problem.clipped)
+    problem.findings += doubtful_efforts(robot, problem.stretches, scale)
     if problem.uses('mounting'):
         problem.findings += check_mounting(robot, problem.stretches, scale, problem.held)
 
@@ -222,12 +233,160 @@ def weigh(problem: Problem) -> None:
     problem.refit()
 
 
+def choose_curve(problem: Problem) -> None:
+    """Stage: the speed at which dry friction begins, and whether it fades with the speed."""
+    if not problem.uses('curve'):
+        return
+    plain, fading = (_Search(problem, has).best() for has in (False, True))
+    _, problem.maker, problem.equations, of_speed = (
+        plain if fading[0] > MAX_STRIBECK_RATIO * plain[0] else fading
+    )
+    problem.refit()
+    problem.fit = replace(problem.fit, of_speed=of_speed)
+
+
+class _Search:
+    """Search of the friction speed, with or without a Stribeck term."""
+
+    def __init__(self, problem: Problem, stribeck: bool) -> None:
+        self._problem, self._stribeck = problem, stribeck
+        self._tried: dict[float, tuple[float, Array, EquationMaker, Equations]] = {}
+
+    def best(self) -> tuple[float, EquationMaker, Equations, Array]:
+        """Squared residual, maker and equations with the best speed.
+
+        The last value is the standard deviation (n) of the unknowns due to that of the speed, with
+        the signs of their correlation.
+        """
+        grid = np.log(SPEEDS)
+        best, step = min(grid.tolist(), key=self._squares), float(grid[1] - grid[0])
+        for _ in range(HALVINGS):
+            step *= 0.5
+            best = min((best - step, best, best + step), key=self._squares)
+        below, at, above = (self._squares(best + k * step) for k in (-1, 0, 1))
+        # Prior of the logarithm of the speed: a standard deviation of 1.
+        information = max(below - 2.0 * at + above, 0.0) / step**2 + 1.0
+        deviation = np.hypot(information**-0.5, step / np.sqrt(12.0))
+        slope = (self._tried[best + step][1] - self._tried[best - step][1]) / (2.0 * step)
+        return at, *self._tried[best][2:], slope * deviation
+
+    def _squares(self, logarithm: float) -> float:
+        if logarithm not in self._tried:
+            fit, speed = self._problem.fit, float(np.exp(logarithm))
+            maker = replace(self._problem.maker, friction_velocity=speed, stribeck=self._stribeck)
+            equations = self._problem.equations_of(maker)
+            gram = grams(equations, fit.weights / fit.sigma[:, np.newaxis] ** 2)
+            x = solved(fit.layout, gram, fit.prior)
+            off = x - fit.prior.mean
+            left = squares(fit.layout, gram, x).sum() + off @ fit.prior.information @ off
+            self._tried[logarithm] = 0.5 * float(left), x, maker, equations
+        return self._tried[logarithm][0]
+
+
+def add_load(problem: Problem) -> None:
+    """Stage: load-dependent friction of the joints for which the recording supports it.
+
+    The load comes from the previous fit, so that the equations stay linear. The load of the final
+    fit comes from a fit with load-dependent friction.
+    """
+    if not problem.uses('load'):
+        return
+    b, fit, of_speed = len(problem.maker.base), problem.fit, problem.fit.of_speed
+    other, changed = _loaded(problem, problem.moved)
+    assert other.load is not None
+    carried = np.einsum('jrb,jb->jr', changed.rows[..., :b], other.load)
+    usual = np.sqrt((carried**2).sum(axis=1) / changed.counts.sum(axis=1))
+    chosen = joints_with_load(fit, changed, usual)
+    for _ in range(2 if chosen.any() else 0):
+        problem.maker, problem.equations = _loaded(problem, chosen)
+        problem.refit(usual * chosen)
+        problem.fit = replace(problem.fit, of_speed=of_speed)
+
+
+def _loaded(problem: Problem, joints: NDArray[np.bool_]) -> tuple[EquationMaker, Equations]:
+    """Equations in which some joints (nv) carry the load of the fit."""
+    maker, fit = problem.maker, problem.fit
+    base = maker.base.combination @ fit.x[: fit.layout.inertial]
+    other = replace(maker, load=joints[:, np.newaxis] * base)
+    return other, problem.equations_of(other)
+
+
+def joints_with_load(fit: Fit, equations: Equations, loads: Array) -> NDArray[np.bool_]:
+    """(nv) whether joints have load-dependent friction, by cross-validation.
+
+    A joint is selected if its load term reduces the error on the omitted folds to
+    ``MIN_IMPROVEMENT`` or less, and its coefficient is positive by ``SIGNIFICANT`` standard
+    deviations.
+
+    Args:
+        fit: fit without load-dependent friction.
+        equations: the equations with the column of the load.
+        loads: (nv) usual torques that the joints carry [Nm or N].
+    """
+    layout, blocks = fit.layout, len(equations.begins)
+    folds = max(2, min(FOLDS, blocks // 2))
+    fold, weights = np.arange(blocks) * folds // blocks, fit.weights / fit.sigma[:, np.newaxis] ** 2
+    parts = [grams(equations, weights * (fold == k)) for k in range(folds)]
+    others, load = [sum(parts) - part for part in parts], len(layout.base) + FRICTION.index('load')
+
+    def tried(chosen: NDArray[np.bool_]) -> tuple[Array, Array]:
+        """(nv) errors on omitted folds, and load coefficients in standard deviations."""
+        mask = np.ones((layout.joints, parts[0].shape[-1]))
+        mask[:, load] = chosen
+        errors, grows = np.zeros(layout.joints), []
+        for part, rest in zip(parts, others, strict=True):
+            x = solved(layout, rest * mask[:, np.newaxis] * mask[..., np.newaxis], fit.prior)
+            errors += squares(layout, part, x)
+            grows.append(x[layout.each('load')])
+        # Standard deviation by the jackknife, because residuals are correlated in time.
+        spread = np.sqrt(folds - 1.0) * np.std(grows, axis=0)
+        return errors, np.mean(grows, axis=0) / np.maximum(spread, 1e-12)
+
+    # Smaller loads contain no information about the coefficient.
+    chosen = LOAD_REACH * loads > fit.sigma
+    # Remove one joint at a time: joints share bodies, so the term of one may replace that of
+    # another.
+    while chosen.any():
+        errors, grows = tried(chosen)
+        worth = np.full(layout.joints, -np.inf)
+        for j in np.flatnonzero(chosen):
+            without, _ = tried(chosen & (np.arange(layout.joints) != j))
+            worth[j] = errors[j] / max(without[j], 1e-300) if grows[j] > SIGNIFICANT else np.inf
+        worst = int(np.argmax(worth))
+        if worth[worst] <= MIN_IMPROVEMENT:
+            break
+        chosen[worst] = False
+    return chosen
+
+
 def regularize(problem: Problem) -> None:
     """Stage: physically consistent bodies, and the friction of joints that did not move."""
     problem.fit = regularized(problem.fit)
     if problem.uses('rest'):
-        problem.fit, findings = friction_at_rest(problem.robot, problem.fit, problem.moved)
-        problem.findings += findings
+        problem.findings += _friction_at_rest(problem)
+
+
+def _friction_at_rest(problem: Problem) -> list[str]:
+    """Choose the friction of joints that did not move: the described one, or none.
+
+    The described friction is kept, unless the joints that moved show that it is farther off than
+    none: many descriptions contain values that only stabilize a simulator.
+    """
+    fit, moved, x = problem.fit, problem.moved, problem.fit.x.copy()
+    friction, described = fit.layout.friction_of(x), fit.layout.friction_of(fit.prior.mean)
+    own, stated = friction[moved], described[moved]
+    size = np.maximum(np.maximum(np.abs(own), np.abs(stated)), 1e-12)
+    worse = (np.abs(own - stated) / size).sum(axis=0) > (np.abs(own) / size).sum(axis=0)
+    worse &= [name in ('viscous', 'coulomb', 'breakaway') for name in FRICTION]
+    changed = described[:, worse].any(axis=1) & ~moved
+    if not changed.any():
+        return []
+    friction[np.ix_(~moved, worse)] = 0.0
+    problem.fit = replace(fit, x=x)
+    return [
+        'the described friction of joints that moved is farther off than none, so '
+        f'{named(problem.robot, changed)}, which did not move, are taken to have none'
+    ]
 
 
 def judge(problem: Problem) -> None:
@@ -236,13 +395,11 @@ def judge(problem: Problem) -> None:
     Raises:
         NotThisRobotError: most of the efforts are unexplained.
     """
-    robot, fit, equations, moved = problem.robot, problem.fit, problem.equations, problem.moved
+    fit, equations = problem.fit, problem.equations
     problem.train = Evaluation.joined(
         [evaluate(problem.maker, fit, samples) for samples in problem.recordings]
     )
-    problem.findings += mostly_standing(robot, equations, moved)
-    problem.findings += unexplained_times(robot, equations, fit)
-    problem.findings += [*much_left_over(fit, equations), *without_friction(fit, equations, moved)]
+    problem.findings += of_fit(problem)
     # A push of some seconds may have as large a residual in total, but not in the other blocks.
     if min(problem.train.percent_all, 100.0 * usual_share(fit, equations)) > MAX_UNEXPLAINED:
         whatever = 'friction, with masses as described' if problem.held else 'masses'
@@ -254,18 +411,17 @@ def judge(problem: Problem) -> None:
         )
 
 
-STAGES: tuple[Stage, ...] = (
+STAGES: tuple[Callable[[Problem], None], ...] = (
     *(read, resample, regress, convert, weigh, choose_curve, add_load, regularize, judge),
 )
 """The stages of an identification, in their order."""
 
 
 def _result(problem: Problem) -> Identified:
-    maker, fit, equations, train = problem.maker, problem.fit, problem.equations, problem.train
-    known = parameters(maker, fit, equations, train, problem.moved)
+    maker, fit, train = problem.maker, problem.fit, problem.train
+    covariance = covariances(problem)
+    known = parameters(problem, covariance)
     postures = _postures(problem.robot, extremes_of(problem.stretches), problem.moved)
-    # Base parameters are the first ones of the list.
-    missing = [k for k, one in enumerate(known) if one.kind == 'base' and not one.identifiable]
     return Identified(
         problem.robot,
         replace(maker, store=None),
@@ -275,10 +431,10 @@ def _result(problem: Problem) -> Identified:
         tuple(known),
         problem.moved,
         tuple(problem.findings),
-        tuple(motions_that_would_tell(maker, fit, missing, problem.moved, train.rms)),
+        tuple(motions_that_would_tell(problem, known)),
         sample_noise(problem.stretches, maker.scale),
         np.sqrt((train.residual**2).mean(axis=0)),
-        *torque_deviations(maker, fit, equations, train, postures),
+        *torque_deviations(problem, covariance[0], postures),
         postures,
     )
 

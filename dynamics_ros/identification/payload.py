@@ -1,12 +1,21 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a robot holds, from a recording with it and one without ([Atkeson1986]).
+"""Runs without and with a load: what a robot holds ([Atkeson1986]), or the gains of its drives.
 
-The parameters of the robot, of its friction, and of the payload are fitted to both recordings at
-once, so that what the empty run does not tell of the robot widens the deviations of the payload.
-Friction may differ between the runs, as it does with temperature, and grow with the load. What it
-has beyond the model, such as ripple of gears, is a random effect that both runs share: the more of
-it the recordings show, the less their residuals tell of the payload.
+The parameters of the robot, of its friction, and of the load are fitted to both runs at once, so
+that what the empty run does not tell of the robot widens the deviations. Friction may differ
+between the runs, as it does with temperature, and grow with the load. What it has beyond the model,
+such as ripple of gears, is a random effect that both runs share (``random_effects``): the more of
+it the recordings show, the less their residuals tell of the load.
+
+If the load is known, each joint is fitted separately, with base parameters of its own in reported
+units, because a model with unknown masses fits efforts in any unit. Its efforts are
+
+    Y phi + friction                          without the load,
+    Y phi + friction + drift + Y_load / gain  with it,
+
+where the torque Y_load of the load is known. The common terms of both runs do not affect the gain,
+so it does not depend on the masses of the description.
 """
 
 from __future__ import annotations
@@ -17,18 +26,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation.payload_identification import parameter_map
 from dynamics_ros.model import ROOT
 from dynamics_ros.robot import Robot
-from dynamics_ros.spatial import Inertia
+from dynamics_ros.spatial import Inertia, Matrix3, Vector3
 
-from .deviations import factors_of
-from .equations import MIN_MOVING_ROWS, Chunk
-from .fit import dry_friction, share_at_rest
+from .equations import MIN_MOVING_ROWS
+from .fit import FRICTION, share_at_rest
 from .identify import Identified, identify
 from .joint_states.samples import JointSamples, UnusableRecordingError
-from .prior import PRIOR_WEIGHT
-from .random_effects import MixedEquations, UnmodelledFriction, estimated, groups
+from .random_effects import GROUPS, MixedEquations, UnmodelledFriction, estimated
 
 Array = NDArray[np.float64]
 
@@ -45,7 +53,17 @@ CARRIED = 0.3
 """Least share of its own weight in the efforts of a joint that shows the unit of efforts."""
 
 MAX_ROWS = 5000
-"""Of a run, beyond which more rows tell little of a payload."""
+"""Of a run, beyond which more rows tell little of a load."""
+
+HEAVIEST = np.array([100.0, *3 * [30.0], *6 * [10.0]])
+"""Prior deviations of the parameters of a payload, which keep what is not told finite."""
+
+KNOWN = 0.1
+"""A gain is identified if its standard deviation is below this fraction of it."""
+
+OPEN, FRICTION_REACH = 2.0, 10.0
+"""Prior deviation of base parameters in reported units from the described ones, over that of the
+identification prior; that of friction over the RMS effort."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +97,42 @@ class Payload:
     unit_deviation: float = 0.0
 
 
+@dataclass(frozen=True)
+class KnownLoad:
+    """A load of measured mass.
+
+    Attributes:
+        frame: frame to which it is fixed.
+        mass: mass [kg].
+        center: centre of mass in the frame [m].
+    """
+
+    frame: str
+    mass: float
+    center: tuple[float, float, float]
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.mass < np.inf:
+            raise InvalidArgumentError('mass of the load', f'{self.mass:g} kg', 'more than 0')
+        if not np.isfinite(self.center).all():
+            raise InvalidArgumentError('centre of the load', str(self.center), 'three numbers')
+
+
+@dataclass(frozen=True, eq=False)
+class DriveGains:
+    """Torque per unit of reported effort [Nm or N per unit].
+
+    Attributes:
+        gain: (nv) gain; negative if efforts have the opposite sign.
+        deviation: (nv) standard deviation of the gain; inf if the load does not determine it.
+        told: (nv) whether the load determines the gain; otherwise it comes from the description.
+    """
+
+    gain: Array
+    deviation: Array
+    told: NDArray[np.bool_]
+
+
 def identify_with_payload(
     robot: Robot,
     empty: Sequence[JointSamples],
@@ -99,11 +153,12 @@ def identify_with_payload(
         UnknownFrameError: no such frame.
         UnusableRecordingError: no joint moves the frame, or nothing is told of the mass.
     """
+    body = _carrier(robot, frame)
     first = identify(robot, empty, scale=scale)
-    payload = _payload(first, empty, loaded, frame, False)
+    payload = _payload(first, empty, loaded, frame, body)
     if payload.mass < 0.0:
         first = identify(robot, loaded, scale=scale)
-        payload = _payload(first, loaded, empty, frame, True)
+        payload = replace(_payload(first, loaded, empty, frame, body), swapped=True)
     if payload.mass < LIGHT * payload.mass_deviation:
         raise UnusableRecordingError(
             f'the two recordings differ by {payload.mass:.3f} kg with a deviation of '
@@ -113,79 +168,50 @@ def identify_with_payload(
     return first, payload
 
 
-def drift_of_friction(identified: Identified) -> Array:
-    """(nv, 5) by how much friction may differ between two runs [as the friction of a fit]."""
-    friction = np.abs(identified.fit.friction)
-    size = np.sqrt((identified.train.measured**2).mean(axis=0))
-    spread: Array = DRIFT * friction + MIN_DRIFT * size[:, np.newaxis] + 1e-9
-    spread[:, 1] += DRIFT * friction[:, 2]
-    spread[:, 4] = DRIFT * friction[:, 4] + MIN_DRIFT
-    return spread
+def identify_drive_gains(
+    robot: Robot, empty: Sequence[JointSamples], loaded: Sequence[JointSamples], load: KnownLoad
+) -> tuple[Identified, DriveGains]:
+    """Identify drive gains with a known load, and the robot without the load at these gains.
+
+    Args:
+        robot: described robot without the load.
+        empty, loaded: recordings without and with the load, efforts as reported.
+        load: the known load.
+
+    Raises:
+        UnknownFrameError: no such frame.
+        UnusableRecordingError: the load changes no joint torque, or the runs are interchanged.
+    """
+    body = _carrier(robot, load.frame)
+    first = identify(robot, empty)
+    gains = _gains(first, _Rows.of(first, empty, loaded), load, body)
+    if not gains.told.any():
+        raise UnusableRecordingError(
+            f'no joint tells {load.mass:g} kg at {load.frame!r} from nothing: take a heavier load, '
+            'or move the joints that carry it further'
+        )
+    opposite = gains.told & (np.sign(gains.gain) != np.sign(first.effort_model.scale))
+    if opposite.any():
+        odd = ', '.join(name for name, bad in zip(robot.joint_names, opposite, strict=True) if bad)
+        center = ', '.join(f'{x:g}' for x in load.center)
+        raise UnusableRecordingError(
+            f'the robot seems to carry less with the load than without at {odd}: the last '
+            'recording has to be the one with the load, and the centre of the load '
+            f'({center} m in {load.frame!r}) has to be right'
+        )
+    return identify(robot, empty, scale=gains.gain), gains
 
 
-def _payload(
-    identified: Identified,
-    empty: Sequence[JointSamples],
-    loaded: Sequence[JointSamples],
-    frame: str,
-    swapped: bool,
-) -> Payload:
-    robot, fit = identified.robot, identified.fit
+def _carrier(robot: Robot, frame: str) -> int:
+    """Index of the body that carries a load at a frame."""
     body = robot.model.frame(frame).body
     if body == ROOT:
-        raise UnusableRecordingError(f'no joint moves {frame!r}, which the payload is fixed to')
-    runs = _Runs.of(identified, empty, loaded)
-    equations = _equations(identified, runs, frame)
-
-    def memory(left: Array) -> Array:
-        return factors_of(left.T, (equations.level >= 0).T, runs.period)
-
-    # How far friction grows with the load is judged by a payload that was found without that.
-    x, _ = estimated(equations, fit.sigma, memory)
-    inertial = [*range(fit.layout.inertial), *range(-10, 0)]
-    carried = np.abs(equations.fixed[..., inertial] @ x[inertial])
-    with_load = equations.with_effect(carried * runs.direction)
-    x, covariance = estimated(with_load, fit.sigma, memory)
-    pi = x[-10:]
-    own_weight, of_unit = _own_weight(with_load, x, fit.prior.mean, fit.layout.inertial, fit.sigma)
-    C = covariance[-10:, -10:]
-    mass = float(pi[0])
-    center = np.array([float(x) for x in Inertia.from_array(pi).center]) if mass > 0.0 else pi[1:4]
-    J = np.column_stack([-center, np.eye(3)]) / max(abs(mass), 1e-9)
-    deviation = np.sqrt(np.maximum(np.diag(J @ C[:4, :4] @ J.T), 0.0))
-    unit_deviation = float(np.sqrt(of_unit))
-    spread = float(np.hypot(np.sqrt(C[0, 0]), unit_deviation * mass))
-    return Payload(
-        frame, mass, center, spread, deviation, swapped, pi, C, own_weight, unit_deviation
-    )
-
-
-def _own_weight(
-    equations: MixedEquations, x: Array, described: Array, inertial: int, sigma: Array
-) -> tuple[float, float]:
-    """Torques of the robot without payload over those of its description, by all joints.
-
-    Another unit of efforts multiplies the robot and the payload by the same factor.
-
-    Returns:
-        Mean of the ratios, and their mean square difference from 1, weighted by what each joint
-        tells of the payload.
-    """
-    own = equations.fixed[..., :inertial]
-    given, found = own @ described[:inertial], own @ x[:inertial]
-    power = (given**2).sum(axis=1)
-    weight = (((equations.fixed[..., -10:] @ x[-10:]) / sigma[:, np.newaxis]) ** 2).sum(axis=1)
-    # A joint that carries little of the robot does not show its weight.
-    weight = weight * (power > CARRIED**2 * (equations.right**2).sum(axis=1))
-    if not weight.any():
-        return 1.0, 0.0
-    ratio = (given * found).sum(axis=1) / np.maximum(power, 1e-12)
-    mean = float(weight @ ratio / weight.sum())
-    return mean, float(weight @ (ratio - 1.0) ** 2 / weight.sum())
+        raise UnusableRecordingError(f'no joint moves {frame!r}, which the load is fixed to')
+    return body
 
 
 @dataclass(frozen=True, eq=False)
-class _Runs:
+class _Rows:
     """Rows of two runs, one after the other.
 
     Attributes:
@@ -193,11 +219,12 @@ class _Runs:
         friction: (nv, n, 5) columns of modelled friction.
         unmodelled: (nv, n, m) those of friction beyond the model.
         direction: (nv, n) of the motion, 1 or -1 where it is fast.
-        effort: (nv, n).
-        speed: (nv, n) [rad/s or m/s].
+        effort: (nv, n) efforts times their scale.
+        level: (nv, n) number of the speed between ``LEVELS``, from 1; 0 for joints at rest.
         share: (nv, n) how much a row counts, 1 while the joint moves.
-        loaded: (n) whether it is of the run with the payload.
+        loaded: (n, 1) 1 for rows of the run with the load, else 0.
         period: of the rows [s].
+        drift: (nv, 5) how much friction may differ between the runs [as the friction of a fit].
     """
 
     inertial: Array
@@ -205,84 +232,159 @@ class _Runs:
     unmodelled: Array
     direction: Array
     effort: Array
-    speed: Array
+    level: NDArray[np.int64]
     share: Array
-    loaded: NDArray[np.bool_]
+    loaded: Array
     period: float
+    drift: Array
 
     @classmethod
     def of(
-        cls, identified: Identified, empty: Sequence[JointSamples], loaded: Sequence[JointSamples]
-    ) -> _Runs:
-        """The rows of recordings."""
-        fit = identified.fit
+        cls, first: Identified, empty: Sequence[JointSamples], loaded: Sequence[JointSamples]
+    ) -> _Rows:
+        """The rows of recordings, with the filters and the friction curve of an identification."""
+        fit = first.fit
         positions = np.concatenate([samples.position for samples in (*empty, *loaded)])
         extremes = positions.min(axis=0), positions.max(axis=0)
-        functions = UnmodelledFriction(*extremes, identified.maker.friction_velocity)
-        maker = replace(identified.maker, further=lambda q, v, _: functions(q, v))
-        runs = [_thinned([c for s in part for c in maker.chunks(s)]) for part in (empty, loaded)]
+        functions = UnmodelledFriction(*extremes, first.maker.friction_velocity)
+        maker = replace(first.maker, further=lambda q, v, _: functions(q, v))
+        runs = []
+        for run in (empty, loaded):
+            chunks = [chunk for samples in run for chunk in maker.chunks(samples)]
+            runs.append(chunks[:: 1 + sum(len(chunk.time) for chunk in chunks) // MAX_ROWS])
         chunks = [chunk for run in runs for chunk in run]
         enough = sum((~chunk.standing).sum(axis=0) for chunk in chunks) >= MIN_MOVING_ROWS
-        holds = dry_friction(fit.friction, fit.loads) / fit.sigma * enough * identified.moved
-        shares = []
-        for chunk in chunks:
-            standing = chunk.standing
-            at_rest = share_at_rest(holds * standing, standing.sum(axis=0))
-            shares.append(at_rest * ~chunk.cut_off)
+        holds = fit.dry_friction / fit.sigma * enough * first.moved
+        shares = [share_at_rest(holds * c.standing, c.standing.sum(axis=0)) for c in chunks]
 
         def joined(parts: Iterable[Array]) -> Array:
             return np.concatenate(list(parts)).swapaxes(0, 1)
 
-        further = joined(chunk.further for chunk in chunks)
+        further, share = joined(chunk.further for chunk in chunks), joined(shares)
+        speed = np.abs(joined(chunk.v for chunk in chunks))
+        friction = np.abs(fit.friction)
+        size = np.sqrt((first.train.measured**2).mean(axis=0))
+        drift = DRIFT * friction + MIN_DRIFT * size[:, np.newaxis] + 1e-9
+        drift[:, 1] += DRIFT * friction[:, 2]
+        drift[:, 4] = DRIFT * friction[:, 4] + MIN_DRIFT
         return cls(
             joined(chunk.inertial for chunk in chunks),
             joined(chunk.friction for chunk in chunks),
-            further[..., :-1],
+            further[..., :-1] * first.moved[:, np.newaxis, np.newaxis],
             further[..., -1],
             joined(chunk.effort for chunk in chunks),
-            np.abs(joined(chunk.v for chunk in chunks)),
-            joined(shares),
-            np.repeat([False, True], [sum(len(c.time) for c in run) for run in runs]),
+            np.where(share == 1.0, 1 + np.searchsorted(LEVELS, speed), 0),
+            share,
+            np.repeat([0.0, 1.0], [sum(len(c.time) for c in run) for run in runs])[:, np.newaxis],
             float(np.median(np.diff(np.concatenate([chunk.time for chunk in chunks])))),
+            drift,
+        )
+
+    def equations(
+        self, fixed: Array, precision: Array, pull: Array, further: Array | None = None
+    ) -> MixedEquations:
+        """Equations with columns (nv, n, N) of unknowns that have a prior.
+
+        Args:
+            fixed: the columns.
+            precision, pull: (N, N), (N) of the prior.
+            further: (nv, n) column of one more random effect, which has a variance of its own.
+        """
+        random, groups, root = self.unmodelled, GROUPS, np.sqrt(self.share)[..., np.newaxis]
+        if further is not None:
+            random = np.concatenate([random, further[..., np.newaxis]], axis=-1)
+            groups = np.append(groups, groups.max() + 1)
+        effort = self.effort * root[..., 0]
+        return MixedEquations(
+            fixed * root, random * root, effort, self.level, groups, precision, pull, self.period
         )
 
 
-def _thinned(chunks: list[Chunk]) -> list[Chunk]:
-    """Every second chunk, or third and so on, of a run that has more rows than are needed."""
-    rows = sum(len(chunk.time) for chunk in chunks)
-    return chunks[:: 1 + rows // MAX_ROWS]
-
-
-def _equations(identified: Identified, runs: _Runs, frame: str) -> MixedEquations:
-    """The unknowns of the robot, what friction is off by in the loaded run, and the payload."""
-    robot, maker, fit = identified.robot, identified.maker, identified.fit
-    layout, n = fit.layout, fit.layout.count
-    body = robot.model.frame(frame).body
+def _payload(
+    first: Identified,
+    empty: Sequence[JointSamples],
+    loaded: Sequence[JointSamples],
+    frame: str,
+    body: int,
+) -> Payload:
+    """Payload from the unknowns of the robot, its friction, the drift of friction, and the load."""
+    robot, maker, fit = first.robot, first.maker, first.fit
+    layout, n, rows = fit.layout, fit.layout.count, _Rows.of(first, empty, loaded)
     into = maker.base.combination[:, 10 * body : 10 * body + 10] @ parameter_map(robot, frame)
-    drift, k = n - layout.inertial, runs.friction.shape[-1]
-    fixed = np.zeros((*runs.effort.shape, n + drift + 10))
-    fixed[..., : layout.inertial] = runs.inertial @ maker.base.combination
-    for joint in range(layout.joints):
-        first = layout.friction(joint).start
-        fixed[joint, :, first : first + k] = runs.friction[joint]
-        # In the loaded run friction drifts, and the payload moves base parameters.
-        first += drift
-        fixed[joint, :, first : first + k] = runs.friction[joint] * runs.loaded[:, np.newaxis]
-    fixed[..., n + drift :] = runs.inertial @ into * runs.loaded[:, np.newaxis]
-    precision, pull = np.zeros((n + drift + 10,) * 2), np.zeros(n + drift + 10)
-    prior = fit.prior.precision + PRIOR_WEIGHT * fit.prior.divergence
-    precision[:n, :n], pull[:n] = prior, prior @ fit.prior.mean
-    # A payload of a hundred kg is none; it keeps what is not told finite.
-    far = np.array([100.0, *3 * [30.0], *6 * [10.0]])
-    known = np.concatenate([drift_of_friction(identified).ravel(), far])
-    precision[n:, n:] = np.diag(1.0 / known**2)
-    root, moves = np.sqrt(runs.share), runs.share == 1.0
-    return MixedEquations(
-        fixed * root[..., np.newaxis],
-        runs.unmodelled * (root * identified.moved[:, np.newaxis])[..., np.newaxis],
-        runs.effort * root,
-        np.where(moves, np.searchsorted(LEVELS, runs.speed), -1),
-        groups(),
-        precision,
-        pull,
-    )
+    fixed = np.zeros((*rows.effort.shape, n + rows.drift.size + 10))
+    fixed[..., : layout.inertial] = rows.inertial @ maker.base.combination
+    for joint, friction in enumerate(rows.friction):
+        own = layout.friction(joint)
+        drifting = slice(own.start + rows.drift.size, own.stop + rows.drift.size)
+        fixed[joint, :, own], fixed[joint, :, drifting] = friction, friction * rows.loaded
+    fixed[..., -10:] = rows.inertial @ into * rows.loaded
+    precision = np.diag(np.concatenate([np.zeros(n), rows.drift.ravel() ** -2.0, HEAVIEST**-2.0]))
+    precision[:n, :n] = fit.prior.information
+    pull = np.zeros(len(precision))
+    pull[:n] = fit.prior.information @ fit.prior.mean
+    # How far friction grows with the load is judged by a payload that was found without that.
+    x, _ = estimated(rows.equations(fixed, precision, pull), fit.sigma)
+    inertial = [*range(layout.inertial), *range(-10, 0)]
+    grows = np.abs(fixed[..., inertial] @ x[inertial]) * rows.direction
+    equations = rows.equations(fixed, precision, pull, grows)
+    x, covariance = estimated(equations, fit.sigma)
+    pi, C = x[-10:], covariance[-10:, -10:]
+    own_weight, of_unit = _own_weight(equations, x, fit.prior.mean[: layout.inertial], fit.sigma)
+    mass = float(pi[0])
+    center = np.array([float(x) for x in Inertia.from_array(pi).center]) if mass > 0.0 else pi[1:4]
+    J = np.column_stack([-center, np.eye(3)]) / max(abs(mass), 1e-9)
+    deviation = np.sqrt(np.maximum(np.diag(J @ C[:4, :4] @ J.T), 0.0))
+    spread = float(np.hypot(np.sqrt(C[0, 0]), of_unit * mass))
+    return Payload(frame, mass, center, spread, deviation, False, pi, C, own_weight, of_unit)
+
+
+def _own_weight(
+    equations: MixedEquations, x: Array, described: Array, sigma: Array
+) -> tuple[float, float]:
+    """Torques of the robot without payload over those of its description, by all joints.
+
+    Another unit of efforts multiplies the robot and the payload by the same factor.
+
+    Returns:
+        Mean of the ratios, and their RMS difference from 1, weighted by what each joint tells of
+        the payload.
+    """
+    own = equations.fixed[..., : len(described)]
+    given, found = own @ described, own @ x[: len(described)]
+    power = (given**2).sum(axis=1)
+    weight = (((equations.fixed[..., -10:] @ x[-10:]) / sigma[:, np.newaxis]) ** 2).sum(axis=1)
+    # A joint that carries little of the robot does not show its weight.
+    weight = weight * (power > CARRIED**2 * (equations.right**2).sum(axis=1))
+    if not weight.any():
+        return 1.0, 0.0
+    ratio = (given * found).sum(axis=1) / np.maximum(power, 1e-12)
+    mean, square = (float(weight @ one / weight.sum()) for one in (ratio, (ratio - 1.0) ** 2))
+    return mean, float(np.sqrt(square))
+
+
+def _gains(first: Identified, rows: _Rows, load: KnownLoad, body: int) -> DriveGains:
+    """Gains of all joints, in the order of the unknowns: base, friction, drift, 1 / gain."""
+    fit, base, scale = first.fit, first.maker.base, first.effort_model.scale
+    inertia = Inertia(load.mass, Vector3(*load.center), Matrix3.zero())
+    known = parameter_map(first.robot, load.frame) @ inertia.array()
+    carried = base.combination[:, 10 * body : 10 * body + 10] @ known
+    K, p = base.combination, fit.layout.inertial
+    usual = K @ fit.prior.mean[:p]
+    open_ = OPEN**2 * (K @ fit.prior.covariance[:p, :p] @ K.T + np.outer(usual, usual))
+    torque = (rows.inertial @ carried * rows.loaded[:, 0])[..., np.newaxis]
+    fixed = [rows.inertial, rows.friction, rows.friction * rows.loaded, torque]
+    size = FRICTION_REACH * np.sqrt((first.train.measured**2).mean(axis=0))
+    gain, deviation, b = scale.copy(), np.full(len(scale), np.inf), len(base)
+    nothing = np.zeros(b + 2 * len(FRICTION) + 1)
+    whole = rows.equations(np.concatenate(fixed, axis=-1), np.diag(nothing), nothing)
+    for j in range(len(scale)):
+        friction = np.concatenate([np.full(len(FRICTION), size[j]), rows.drift[j]])
+        precision = np.diag(np.concatenate([np.zeros(b), friction**-2.0, [1e-12]]))
+        precision[:b, :b] = np.linalg.inv(open_)
+        own = {name: getattr(whole, name)[[j]] for name in ('fixed', 'random', 'right', 'level')}
+        x, covariance = estimated(replace(whole, **own, precision=precision), fit.sigma[[j]])
+        # Efforts are converted by the scale of the identification: the unknown is scale / gain.
+        ratio, spread = x[-1], np.sqrt(covariance[-1, -1])
+        if spread < KNOWN * abs(ratio):
+            gain[j], deviation[j] = scale[j] / ratio, abs(scale[j]) * spread / ratio**2
+    return DriveGains(gain, deviation, np.isfinite(deviation))

@@ -9,10 +9,9 @@ For each joint j the equations are
 with x common to all joints. The covariance of x counts what the effects z leave open of it. Effects
 fall in groups with one variance each; these, and those of the noise, are the most likely ones when
 x and z are integrated out [PattersonThompson1971], found by the fixed-point iteration of
-[MacKay1992]. Effects that the equations do not ask for get no variance.
-
-The noise of a row depends on its level, such as how fast the joint moves, and residuals that hang
-together in time count as fewer rows.
+[MacKay1992]. Effects that the equations do not ask for get no variance. The noise of a row depends
+on its level, such as how fast the joint moves, and residuals that are correlated in time count as
+fewer rows.
 
 The effects used here are friction of a joint beyond its modelled curve. Gears have ripple over the
 position, dry friction that changes with it, and another curve over the speed than the model. Such a
@@ -29,11 +28,13 @@ its features [RasmussenWilliams2006].
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .deviations import factors_of
+from .fit import inverse
 
 Array = NDArray[np.float64]
 
@@ -46,13 +47,31 @@ WIDER, MIN_RANGE = 1.25, 0.2
 SPEEDS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
 """rad/s or m/s between whose logarithms curves over the speed are straight."""
 
+_OCTAVE = np.floor(np.log2(np.arange(1, HARMONICS + 1))).astype(np.int64)
+_COUNT = int(_OCTAVE[-1]) + 1
+GROUPS = np.concatenate(
+    [
+        *(_OCTAVE, _OCTAVE, _COUNT + _OCTAVE, _COUNT + _OCTAVE),
+        np.repeat([2 * _COUNT, 2 * _COUNT + 1], len(SPEEDS)),
+    ]
+)
+"""(m) number of the variance of the coefficient of each function of ``UnmodelledFriction``."""
 
-def groups() -> NDArray[np.int64]:
-    """(m) number of the variance that the coefficient of each function has."""
-    octave = np.floor(np.log2(np.arange(1, HARMONICS + 1))).astype(np.int64)
-    count, speeds = octave[-1] + 1, np.zeros(len(SPEEDS), dtype=np.int64)
-    both = [octave, octave, count + octave, count + octave]
-    return np.concatenate([*both, 2 * count + speeds, 2 * count + 1 + speeds])
+ROUNDS, SETTLED = 12, 4
+"""Iterations of the variances; those after which residuals are correlated no more by effects that
+are not learned yet."""
+
+FIRST_GUESS = 0.05
+"""Deviation of effects that the iteration begins with, over the RMS of the right side."""
+
+USUAL_ROWS = 30.0
+"""Rows of usual noise that the logarithm of a level's is averaged with: few rows tell little."""
+
+MIN_FREEDOM = 0.1
+"""Of the rows, which are counted at least when noise is computed from residuals."""
+
+NONE_LEFT = 1e-3
+"""Number of coefficients that a group has at least: variances shrink, but do not become zero."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,25 +101,6 @@ class UnmodelledFriction:
         return np.concatenate([waves, direction * waves, *curves, direction], axis=-1)
 
 
-ROUNDS = 12
-"""Iterations of the variances."""
-
-SETTLED = 4
-"""Rounds after which residuals hang together no more by effects that are not learned yet."""
-
-FIRST_GUESS = 0.05
-"""Deviation of effects that the iteration begins with, over the RMS of the right side."""
-
-USUAL_ROWS = 30.0
-"""Rows of usual noise that the logarithm of a level's is averaged with: few rows tell little."""
-
-MIN_FREEDOM = 0.1
-"""Of the rows, which are counted at least when noise is computed from residuals."""
-
-NONE_LEFT = 1e-3
-"""Number of coefficients that a group has at least: variances shrink, but do not become zero."""
-
-
 @dataclass(frozen=True, eq=False)
 class MixedEquations:
     """Equations of all joints with fixed and random effects.
@@ -109,10 +109,11 @@ class MixedEquations:
         fixed: (nv, n, N) columns of the unknowns that joints share.
         random: (nv, n, m) columns of each joint's own random effects.
         right: (nv, n) right sides.
-        level: (nv, n) number of the noise level of each row; -1 for rows of known deviation, which
-            are divided by it over sigma already, and tell nothing of the noise.
+        level: (nv, n) number of the noise level of each row, from 1; 0 for rows of known deviation,
+            which are divided by it over sigma already, and tell nothing of the noise.
         groups: (m) number of the variance of each random effect.
         precision, pull: (N, N), (N) of what is known of the shared unknowns without the equations.
+        period: time between rows [s].
     """
 
     fixed: Array
@@ -122,71 +123,54 @@ class MixedEquations:
     groups: NDArray[np.int64]
     precision: Array
     pull: Array
-
-    def with_effect(self, column: Array) -> MixedEquations:
-        """With one more random effect (nv, n), of a variance of its own."""
-        random = np.concatenate([self.random, column[..., np.newaxis]], axis=-1)
-        return replace(self, random=random, groups=np.append(self.groups, self.groups.max() + 1))
+    period: float
 
 
-def estimated(
-    equations: MixedEquations, sigma: Array, memory: Callable[[Array], Array]
-) -> tuple[Array, Array]:
-    """The shared unknowns and their covariance.
+def estimated(equations: MixedEquations, sigma: Array) -> tuple[Array, Array]:
+    """The shared unknowns (N) and their covariance (N, N).
 
     Args:
         equations: whose unknowns they are.
         sigma: (nv) noise that the iteration begins with.
-        memory: (nv) by how much the variance of a mean of residuals (nv, n) is larger than if they
-            were independent; they are 0 in rows that tell nothing of the noise.
-
-    Returns:
-        (N), (N, N).
     """
     X, Z, y = equations.fixed, equations.random, equations.right
-    N, with_level = X.shape[-1], equations.level >= 0
-    levels = int(equations.level.max(initial=0)) + 1
-    one_hot = equations.level[..., np.newaxis] == np.arange(-1, levels)
-    counts, groups = one_hot[..., 1:].sum(axis=1), np.eye(equations.groups.max() + 1)
-    member = groups[equations.groups]
-    products = _products(np.concatenate([X, Z, y[..., np.newaxis]], axis=-1), one_hot)
-    size = np.sqrt((y**2).mean(axis=1)) + 1e-12
-    precision = np.tile((FIRST_GUESS * size[:, np.newaxis]) ** -2.0, (1, groups.shape[0]))
-    variance, factors, relative = sigma**2, np.ones(len(y)), np.ones((len(y), levels + 1))
+    N, member = X.shape[-1], np.eye(equations.groups.max() + 1)[equations.groups]
+    whole = np.concatenate([X, Z, y[..., np.newaxis]], axis=-1)
+    masks = [equations.level == k for k in range(max(int(equations.level.max()), 1) + 1)]
+    products = np.stack([(whole * m[..., np.newaxis]).swapaxes(1, 2) @ whole for m in masks])
+    counts, noisy = np.sum(masks, axis=2).T[:, 1:], ~masks[0]
+    rows, size = np.maximum(counts.sum(axis=1), 1), np.sqrt((y**2).mean(axis=1)) + 1e-12
+    precision = np.tile((FIRST_GUESS * size[:, np.newaxis]) ** -2.0, (1, member.shape[1]))
+    variance, factors, relative = sigma**2, np.ones(len(y)), np.ones((len(y), len(masks)))
     for number in range(ROUNDS + 1):
         weights = 1.0 / ((variance * factors)[:, np.newaxis] * relative)
-        G = np.einsum('jl,jlcd->jcd', weights, products)
+        G = np.einsum('jl,ljcd->jcd', weights, products)
         # Each joint's effects are eliminated: what is left are equations of the shared unknowns.
-        inner = G[:, N:-1, N:-1] + np.einsum(
-            'jg,mg,mk->jmk', precision, member, np.eye(len(member))
-        )
-        open_ = np.linalg.inv(inner)
-        follow = open_ @ G[:, N:-1, :N]
-        reduced = G[:, :N, :N] - G[:, :N, N:-1] @ follow
-        pull = G[:, :N, -1] - (follow.transpose(0, 2, 1) @ G[:, N:-1, -1:])[..., 0]
-        H = equations.precision + reduced.sum(axis=0)
-        scale = 1.0 / np.sqrt(np.diag(H))
-        covariance = np.linalg.inv(H * np.outer(scale, scale)) * np.outer(scale, scale)
+        prior = (precision @ member.T)[:, np.newaxis] * np.eye(len(member))
+        effects = np.linalg.inv(G[:, N:-1, N:-1] + prior)
+        follow = effects @ G[:, N:-1, :N]
+        H = G[:, :N, :N] - G[:, :N, N:-1] @ follow
+        pull = G[:, :N, -1] - (follow.swapaxes(1, 2) @ G[:, N:-1, -1:])[..., 0]
+        covariance = inverse(equations.precision + H.sum(axis=0))
         x = covariance @ (equations.pull + pull.sum(axis=0))
         if number == ROUNDS:
             break
-        z = (open_ @ (G[:, N:-1, -1:] - G[:, N:-1, :N] @ x[:, np.newaxis]))[..., 0]
+        z = (effects @ (G[:, N:-1, -1:] - G[:, N:-1, :N] @ x[:, np.newaxis]))[..., 0]
         moved = follow @ covariance
-        spread = open_ + moved @ follow.transpose(0, 2, 1)
+        spread = effects + moved @ follow.swapaxes(1, 2)
         # Coefficients that the equations tell, of each group; numbers that they tell in all.
         diagonal = np.diagonal(spread, axis1=1, axis2=2)
-        known = np.maximum(member.sum(axis=0) - precision * (diagonal @ member), NONE_LEFT)
+        told = np.maximum(member.sum(axis=0) - precision * (diagonal @ member), NONE_LEFT)
         spent = (
             np.einsum('jab,ba->j', G[:, :N, :N], covariance)
             - 2.0 * np.einsum('jmb,jmb->j', G[:, N:-1, :N], moved)
             + np.einsum('jmk,jkm->j', G[:, N:-1, N:-1], spread)
         )
         smallest = 1e-14 * len(y[0]) * size[:, np.newaxis] ** 2
-        precision = known / np.maximum(z**2 @ member, smallest * known)
-        residual = with_level * (y - X @ x - (Z @ z[..., np.newaxis])[..., 0])
-        rows = np.maximum(counts.sum(axis=1), 1)
+        precision = told / np.maximum(z**2 @ member, smallest * told)
+        residual = noisy * (y - X @ x - (Z @ z[..., np.newaxis])[..., 0])
         freedom = np.clip(1.0 - spent / rows, MIN_FREEDOM, 1.0)
-        squares = np.einsum('jnl,jn->jl', one_hot[..., 1:], residual**2)
+        squares = np.stack([(residual**2 * m).sum(axis=1) for m in masks[1:]], axis=1)
         if number >= SETTLED // 2:
             usual = (squares.sum(axis=1) / rows)[:, np.newaxis]
             own = (squares + 1e-300) / (np.maximum(counts, 1) * usual + 1e-300)
@@ -195,15 +179,6 @@ def estimated(
         # What is explained perfectly may not get all the weight.
         variance = np.maximum(variance, 1e-6 * variance.max() + 1e-24)
         if number >= SETTLED:
-            every = np.take_along_axis(relative, equations.level + 1, axis=1)
-            factors = memory(residual / np.sqrt(every))
+            every = np.take_along_axis(relative, equations.level, axis=1)
+            factors = factors_of((residual / np.sqrt(every)).T, noisy.T, equations.period)
     return x, covariance
-
-
-def _products(rows: Array, one_hot: NDArray[np.bool_]) -> Array:
-    """(nv, levels, c, c) of the columns of all rows (nv, n, c), by level."""
-    found = np.zeros((len(rows), one_hot.shape[-1], rows.shape[-1], rows.shape[-1]))
-    for joint, level in np.ndindex(found.shape[:2]):
-        own = rows[joint, one_hot[joint, :, level]]
-        found[joint, level] = own.T @ own
-    return found

@@ -19,8 +19,8 @@ from tolerances import EXACT, LAW
 from dynamics_ros import Robot, export_kernels
 from dynamics_ros.algorithms.quantity import Options
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.export.catalogue import catalogue, key_of
 from dynamics_ros.export.command import main
+from dynamics_ros.export.files import catalogue, key_of
 
 ROOT = Path(__file__).parents[2]
 ARM = ROOT / 'urdf' / 'seven_joint_arm.urdf'

@@ -28,7 +28,6 @@ from simulated_arm import (
 from dynamics_ros import Robot
 from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.estimation import EffortModel
-from dynamics_ros.estimation.uncertainty.thresholds import motion_scales
 from dynamics_ros.identification import (
     JointSamples,
     NotThisRobotError,
@@ -36,9 +35,9 @@ from dynamics_ros.identification import (
     for_robot,
     identify,
 )
+from dynamics_ros.identification.alternatives import check_mounting
+from dynamics_ros.identification.findings import doubtful_efforts
 from dynamics_ros.identification.joint_states.clock import regular_stretches
-from dynamics_ros.identification.joint_states.plausibility import cut_off_at
-from dynamics_ros.identification.mounting import check_mounting
 from dynamics_ros.identification.uncertainty import identify_drives
 
 ARM = truth(1)
@@ -160,9 +159,8 @@ def test_slow_slides_are_checked_by_the_size_of_their_strokes():
     assert 'all joints 1e+03' in sentence
     # Clipped efforts.
     clipped = replace(one, effort=np.clip(one.effort, -15.0, 15.0))
-    (stretch,) = regular_stretches(clipped)
-    _, shares = cut_off_at([stretch], motion_scales(FINE))
-    assert (shares > 0.1).all()
+    (told,) = doubtful_efforts(FINE, regular_stretches(clipped), np.ones(3))
+    assert all(f'{name} ' in told for name in FINE.joint_names)
     # Two motions, sample by sample.
     other = slid(2.0)
     time = np.sort(np.concatenate([one.time, one.time + 0.005]))

@@ -16,8 +16,7 @@ from dynamics_ros.calibration.plan import read_trajectory
 from dynamics_ros.calibration.tables import read_table, write_table
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.identification import UnusableRecordingError
-from dynamics_ros.identification.excitation.clearance import Clearance
-from dynamics_ros.identification.excitation.way import Motion, check_motion, straight_way
+from dynamics_ros.identification.excitation.way import Clearance, Motion, check_motion, straight_way
 from dynamics_ros.model.collision_geometry import read_collision_geometry
 
 TEXT = two_joint_arm()

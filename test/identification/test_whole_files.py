@@ -306,7 +306,7 @@ def test_no_other_file_opens_for_writing():
             whole.add(str(path.relative_to(PACKAGE)))
     assert writing == set(WRITERS)
     # Two draw into memory, and RecordingWriter is such a function.
-    assert whole == {'recordings/bag.py', 'recordings/page.py', 'calibration/report.py'}
+    assert whole == {'recordings/bag.py', 'recordings/page.py', 'calibration/results.py'}
 
 
 def test_in_a_read_only_home_ros_logs_elsewhere_and_nothing_is_cached(monkeypatch, capsys, caplog):

@@ -19,7 +19,6 @@ from dynamics_ros.control.compliance.motion_check import BELIEVABLE, FORGIVING, 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.robot import Robot
 
-from .description import with_mock_hardware
 from .numbers import (
     enumerators,
     gains,
@@ -29,7 +28,7 @@ from .numbers import (
     observer_text,
     start,
 )
-from .templates import filled
+from .templates import filled, with_mock_hardware
 
 NAME = re.compile('[a-z][a-z0-9]*(_[a-z0-9]+)*')
 KEYWORDS = """

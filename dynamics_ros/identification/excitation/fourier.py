@@ -31,7 +31,7 @@ from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.identification.bodies.base_parameters import BaseParameters
 from dynamics_ros.robot import Robot
 
-from .clearance import Clearance
+from .way import CLEARANCE, Clearance
 
 Array = NDArray[np.float64]
 
@@ -129,9 +129,6 @@ RANGES = (1.0, 0.8, 0.6, 0.4, 0.25, 0.15, 0.08)
 
 CHECKED_STEPS = 12
 """Number of steps of the optimization whose link distances are checked, the last one first."""
-
-CLEARANCE = 0.04
-"""Least distance between links [m]."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -103,17 +103,14 @@ class LowPass:
 CROSSOVER = 1.0
 """Crossover frequency; slower motion comes from positions, where offsets do not accumulate [Hz]."""
 
-WINDOW, MIN_SPEED_SHARE = 2.0, 0.1
-"""Duration of a compared window [s]; share of the RMS speed from which a window is used."""
+SETTLING, MIN_SAMPLES = 2.0, 20
+"""Time of a filter at both ends together, and its least number of samples [s]."""
 
 MAX_DELAY = 0.02
 """Largest delay of velocities [s]."""
 
 MAX_GAIN_ERROR, MAX_RMS_DIFFERENCE = 0.03, 0.05
 """Largest gain error of velocities, and largest RMS difference from the derivative of positions."""
-
-MIN_WINDOWS, MIN_SAMPLES = 3, 20
-"""Least number of windows, and of samples in each, for a comparison."""
 
 DIFFERENCES, NOISE_FACTOR = 6, 924.0
 """Order of the differences for noise estimation, and their factor on the noise variance."""
@@ -127,34 +124,31 @@ def with_velocities(stretch: Stretch, highest: float) -> Array:
         highest: bandwidth of the accelerations [Hz].
     """
     q, v, period = stretch.position, stretch.velocity, stretch.period
-    size = round(WINDOW / period)
-    if v is None or len(q) < MIN_WINDOWS * size or size < MIN_SAMPLES:
+    size = round(SETTLING / period)
+    if v is None or len(q) < 3 * size or size < MIN_SAMPLES:
         return q
     slow = _low_pass(CROSSOVER, period)
-    # Split into windows, without the ends, where the filter lacks data on one side.
-    whole = slice(size // 2, size // 2 + (len(q) - size) // size * size)
+    # Without the ends, where the filter lacks data on one side.
+    whole = slice(size // 2, len(q) - size // 2)
     rate = np.gradient(slow(q), period, axis=0)
-    parts = rate, np.gradient(rate, period, axis=0), slow(v)
-    rate, change, reported = (x[whole].reshape(-1, size, x.shape[1]) for x in parts)
-    power, cross, own = (rate**2).sum(axis=1), (rate * change).sum(axis=1), (change**2).sum(axis=1)
-    with_rate, with_change = (rate * reported).sum(axis=1), (change * reported).sum(axis=1)
+    change, rate = np.gradient(rate, period, axis=0)[whole], rate[whole]
+    reported = slow(v)[whole]
+    # Least squares of reported = slope rate - late change, for each joint.
+    power, cross, own = (rate**2).sum(axis=0), (rate * change).sum(axis=0), (change**2).sum(axis=0)
+    with_rate, with_change = (rate * reported).sum(axis=0), (change * reported).sum(axis=0)
     determinant = power * own - cross**2
-    tell = (power > MIN_SPEED_SHARE**2 * power.mean(axis=0)) & (determinant > 0.0)
-    moved = tell.any(axis=0)
+    moved = determinant > 1e-9 * power.max() * own.max()
     if not moved.any():
         return q
-    slopes, lates = np.full((2, *power.shape), np.nan)
-    np.divide(own * with_rate - cross * with_change, determinant, out=slopes, where=tell)
-    np.divide(cross * with_rate - power * with_change, determinant, out=lates, where=tell)
+    determinant = np.where(moved, determinant, np.inf)
+    slope = (own * with_rate - cross * with_change) / determinant
     # One delay for all joints, because the driver filters all alike.
-    late = float(np.median(np.nanmedian(lates[:, moved], axis=0)))
+    late = float(np.median(((cross * with_rate - power * with_change) / determinant)[moved]))
     if abs(late) > MAX_DELAY:
         return q
-    left = np.sqrt(((reported - rate + late * change) ** 2).sum(axis=(0, 1)))
-    slope = np.where(moved, np.nanmedian(np.where(moved, slopes, 1.0), axis=0), np.inf)
-    near = (left < MAX_RMS_DIFFERENCE * np.sqrt(power.sum(axis=0))) & (
-        np.abs(slope - 1.0) < MAX_GAIN_ERROR
-    )
+    left = np.sqrt(((reported - rate + late * change) ** 2).sum(axis=0))
+    near = moved & (left < MAX_RMS_DIFFERENCE * np.sqrt(power))
+    near &= np.abs(slope - 1.0) < MAX_GAIN_ERROR
     # Compare the noise of accelerations: positions are differentiated twice, velocities once.
     used = near & (white_noise(v) < 2.0 * np.pi * highest * white_noise(q))
     found, times = q.copy(), period * np.arange(len(q))

@@ -58,13 +58,14 @@ def in_order(time: Array, values: Array) -> tuple[NDArray[np.int64], Array, str]
     pieces = _pieces(time)
     texts = []
     if len(pieces) > 1:
-        time, pieces, repeated = _one_after_another(time, values, pieces)
-        read = [f'{len(pieces)} pieces are read one after the other'] if len(pieces) > 1 else []
-        if repeated:
-            read.append(f'{repeated} samples that repeat earlier ones are left out')
+        time, end = time.copy(), -np.inf
+        for piece in pieces:
+            if time[piece].min() <= end:
+                time[piece] += end + PAUSE - time[piece].min()
+            end = time[piece].max()
         texts.append(
             'stamps go back in the middle, as those of a bag that was looped or merged, or of a '
-            f'clock that was set: {", and ".join(read)}'
+            f'clock that was set: {len(pieces)} pieces are read one after the other'
         )
     order = np.concatenate([piece[np.argsort(time[piece], kind='stable')] for piece in pieces])
     order = order[np.argsort(time[order], kind='stable')]
@@ -101,26 +102,6 @@ def _pieces(time: Array) -> list[NDArray[np.int64]]:
         later[1:] = np.maximum(later[1:], time[np.minimum(rows[1:] + ahead, len(time) - 1)])
     begins = 1 + np.flatnonzero(later[1:] < time[:-1])
     return [piece for piece in np.split(rows, begins) if len(piece)]
-
-
-def _one_after_another(
-    time: Array, values: Array, pieces: list[NDArray[np.int64]]
-) -> tuple[Array, list[NDArray[np.int64]], int]:
-    """Times of pieces one after another, pieces without repeated samples, number of these."""
-    whole = np.column_stack([time, values.reshape(len(time), -1)])
-    _, first = np.unique(whole, axis=0, return_index=True)
-    fresh = np.zeros(len(time), dtype=bool)
-    fresh[first] = True
-    repeated = int((~fresh).sum())
-    pieces = [piece[fresh[piece]] for piece in pieces]
-    pieces = sorted((piece for piece in pieces if len(piece)), key=lambda piece: time[piece].min())
-    time, end = time.copy(), -np.inf
-    for piece in pieces:
-        begin = time[piece].min()
-        if begin <= end:
-            time[piece] += end + PAUSE - begin
-        end = time[piece].max()
-    return time, pieces, repeated
 
 
 def _spread_shared_stamps(

@@ -8,9 +8,8 @@
 for each joint, by speed, load and reversals: the parameters ``unexplained.*`` of ``contact_node``.
 """
 
-from .free_motion import Drives, identify_drives
+from .free_motion import Drives, Recorder, identify_drives, with_torques
 from .learn import FALSE_ALARMS, Learned, calibrated_robot, learn, learn_unexplained
-from .recorder import Recorder
 from .residuals import ObserverChoice
 
 __all__ = [
@@ -23,4 +22,5 @@ __all__ = [
     'identify_drives',
     'learn',
     'learn_unexplained',
+    'with_torques',
 ]

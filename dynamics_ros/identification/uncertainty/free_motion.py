@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.estimation import EffortModel
-from dynamics_ros.estimation.uncertainty.thresholds import motion_scales, unmeasured_friction
+from dynamics_ros.estimation.uncertainty.thresholds import motion_scales
 from dynamics_ros.identification import (
     Identified,
     JointSamples,
@@ -24,15 +24,16 @@ from dynamics_ros.identification import (
 )
 from dynamics_ros.identification.equations import MAX_BLOCKS, MIN_BLOCK_DURATION
 from dynamics_ros.identification.evaluation import evaluate
-from dynamics_ros.identification.fit import UNEXPLAINED, dry_friction
-from dynamics_ros.identification.joint_states.plausibility import odd_velocities
+from dynamics_ros.identification.findings import STILL
+from dynamics_ros.identification.fit import UNEXPLAINED
+from dynamics_ros.identification.joint_states.joint_matching import odd_velocities
 from dynamics_ros.robot import Robot
 
-from .contacts import named
 from .learn import Learned, learn_unexplained
-from .recorder import MIN_SPEED
+from .residuals import named
 
 Array = NDArray[np.float64]
+
 
 FREE_QUANTILE = 0.75
 """Quantile of the residuals of blocks that is taken for free motion: fewer contain pushes."""
@@ -82,10 +83,7 @@ def identify_drives(robot: Robot, samples: JointSamples, model: EffortModel) -> 
         raise UnusableRecordingError(
             f'velocities are not the change of positions; they are so many times it: {wrong}'
         )
-    torques = model.scale * own.effort
-    if not model.includes_gravity:
-        torques = torques + robot.gravity(own.position)
-    own = replace(own, effort=torques)
+    own = with_torques(robot, model, own)
     found = identify(robot, [own], held=True)
     scale = found.effort_model.scale
     if (scale != 1.0).any():
@@ -109,6 +107,14 @@ def identify_drives(robot: Robot, samples: JointSamples, model: EffortModel) -> 
     return Drives(found, learned, _rms_residual(found, own, model))
 
 
+def with_torques(robot: Robot, model: EffortModel, samples: JointSamples) -> JointSamples:
+    """Samples with the torques of the drives instead of the reported efforts."""
+    torques = model.scale * samples.effort
+    if not model.includes_gravity:
+        torques = torques + robot.gravity(samples.position)
+    return replace(samples, effort=torques)
+
+
 def _push_times(found: Identified, samples: JointSamples) -> str:
     """Start times and joints of blocks with exceptionally large residuals, as text or ''.
 
@@ -119,18 +125,12 @@ def _push_times(found: Identified, samples: JointSamples) -> str:
     fit = found.fit
     # A quantile, because a push of some seconds would change the mean.
     moving = np.where((fit.departures > 0.0) & ~fit.standing, fit.departures, np.nan)
-    some = np.isfinite(moving).any(axis=1)
-    usual = np.ones((len(moving), 1))
+    some, usual = np.isfinite(moving).any(axis=1), np.ones((len(moving), 1))
     usual[some, 0] = np.nanquantile(moving[some], FREE_QUANTILE, axis=1)
-    dry, sigma = dry_friction(fit.friction, fit.loads), fit.sigma[:, np.newaxis]
-    v = _velocities(samples)
-    one_way = np.minimum(-v.min(axis=0), v.max(axis=0)) < (MIN_SPEED * motion_scales(found.robot))
-    bound = np.where(one_way, unmeasured_friction(found.robot, dry), dry)[:, np.newaxis]
-    held = np.hypot(sigma, dry[:, np.newaxis] * fit.standing)
+    dry, sigma = fit.dry_friction[:, np.newaxis], fit.sigma[:, np.newaxis]
+    held = np.hypot(sigma, dry * fit.standing)
     free = UNEXPLAINED * np.where(fit.standing, held, usual * sigma)
-    free = free + bound * _is_slow(samples.time, v / motion_scales(found.robot), fit.begins)
-    far = fit.departures * held > free
-    times = []
+    far, times = fit.departures * held > free + dry * _slow_blocks(found, samples), []
     for block in np.flatnonzero(far.any(axis=0)):
         names = [n for n, f in zip(found.robot.joint_names, far[:, block], strict=True) if f]
         times.append(f'{fit.begins[block]:.0f} s ({", ".join(names)})')
@@ -138,21 +138,15 @@ def _push_times(found: Identified, samples: JointSamples) -> str:
     return ', '.join(times[:MAX_NAMED]) + more
 
 
-def _is_slow(time: Array, v: Array, begins: Array) -> NDArray[np.bool_]:
-    """(nv, blocks) whether a joint is slow for a part of a block.
-
-    Args:
-        time: (n) times [s].
-        v: (n, nv) velocities.
-        begins: (blocks) start times of the blocks since the first time [s].
-    """
-    found = np.zeros((v.shape[1], len(begins)), dtype=bool)
-    length = max(MIN_BLOCK_DURATION, float(time[-1] - time[0]) / MAX_BLOCKS)
-    for k, begin in enumerate(begins):
-        ends = begin - FILTERED, begin + length + FILTERED
-        rows = slice(*np.searchsorted(time - time[0], ends))
-        found[:, k] = np.abs(v[rows]).min(axis=0, initial=np.inf) < SLOW
-    return found
+def _slow_blocks(found: Identified, samples: JointSamples) -> NDArray[np.bool_]:
+    """(nv, blocks) whether a joint is slow for a part of a block."""
+    time, begins = samples.time - samples.time[0], found.fit.begins
+    speed = np.abs(_velocities(samples)) / motion_scales(found.robot)
+    length = max(MIN_BLOCK_DURATION, samples.duration / MAX_BLOCKS)
+    firsts = np.searchsorted(time, begins - FILTERED)
+    lasts = np.searchsorted(time, begins + length + FILTERED)
+    slow = [speed[a:b].min(axis=0, initial=np.inf) for a, b in zip(firsts, lasts, strict=True)]
+    return np.asarray(slow).T < SLOW
 
 
 def _velocities(samples: JointSamples) -> Array:
@@ -177,3 +171,87 @@ def _rms_residual(found: Identified, samples: JointSamples, model: EffortModel) 
         effort=np.array([behind(u, one) for u, one in zip(samples.effort, v, strict=True)]),
     )
     return evaluate(found.maker, replace(fit, x=x), torques).rms
+
+
+MAX_BYTES = 64_000_000
+"""Memory of all samples: six minutes of seven joints at 1 kHz [bytes]."""
+
+MIN_SPEED = 0.02
+"""Least speed in a direction from which its dry friction can be identified [rad/s]."""
+
+
+class Recorder:
+    """Stores samples; when its memory is full, every second one, then every fourth one, and so on.
+
+    Attributes:
+        count: number of received samples, including those dropped later.
+        duration: time from the first to the last stamp [s].
+    """
+
+    def __init__(self, robot: Robot, source: str, most: int | None = None) -> None:
+        """Create a recorder without samples.
+
+        Args:
+            robot: robot with a fixed base and joints of one coordinate.
+            source: name of the recording in messages.
+            most: largest number of stored samples; None: as many as ``MAX_BYTES`` allow.
+        """
+        self._names, self._source = robot.joint_names, source
+        width = 1 + 3 * robot.nv
+        # Memory is taken from the machine where rows are written.
+        self._rows = np.empty((most or MAX_BYTES // (8 * width), width))
+        self._kept, self._every, self.count = 0, 1, 0
+        self._motion = motion_scales(robot)
+        self._first = self._last = 0
+        self._low, self._high = np.full((2, robot.nv), np.inf), np.full((2, robot.nv), -np.inf)
+
+    def add(self, stamp: int, q: Array, v: Array, effort: Array) -> bool:
+        """Add a sample if its stamp is later than the previous one, and return whether it is.
+
+        Args:
+            stamp: stamp [ns].
+            q, v, effort: (nv) values in the joint order of the robot.
+        """
+        if self.count and stamp <= self._last:
+            return False
+        if not self.count:
+            self._first = stamp
+        self._last = stamp
+        self._low = np.minimum(self._low, (q, v))
+        self._high = np.maximum(self._high, (q, v))
+        if self.count % self._every == 0 and self._kept == len(self._rows):
+            kept = self._rows[::2].copy()
+            self._rows[: len(kept)] = kept
+            self._kept, self._every = len(kept), 2 * self._every
+        if self.count % self._every == 0:
+            self._rows[self._kept] = np.concatenate([[1e-9 * (stamp - self._first)], q, v, effort])
+            self._kept += 1
+        self.count += 1
+        return True
+
+    @property
+    def duration(self) -> float:
+        """Time from the first to the last stamp [s]."""
+        return 1e-9 * (self._last - self._first)
+
+    @property
+    def samples(self) -> JointSamples:
+        """A copy of the stored samples."""
+        rows, n = self._rows[: self._kept].copy(), len(self._names)
+        q, v, effort = (rows[:, 1 + k * n : 1 + (k + 1) * n] for k in range(3))
+        return JointSamples(self._source, self._names, rows[:, 0], q, v, effort)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Motion that is still missing, one sentence for each joint."""
+        if not self.count:
+            return ('no joint states yet',)
+        found = []
+        # In radians, and for sliding joints in what corresponds to them.
+        low_high = (self._low / self._motion).T, (self._high / self._motion).T
+        for name, low, high in zip(self._names, *low_high, strict=True):
+            if high[0] - low[0] < STILL:
+                found.append(f'{name} has not moved')
+            elif min(-low[1], high[1]) < MIN_SPEED:
+                found.append(f'{name} has moved in one direction only')
+        return tuple(found)

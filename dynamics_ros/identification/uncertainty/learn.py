@@ -23,8 +23,17 @@ from dynamics_ros.identification.joint_states.noise import SampleNoise
 from dynamics_ros.robot import Robot
 from dynamics_ros.spatial import Inertia
 
-from .contacts import MAX_REVERSAL, Contact, contacts_in, lasting_force, named, rows_of
-from .residuals import ObserverChoice, Residuals, chosen_observer, residuals_of
+from .residuals import (
+    MAX_REVERSAL,
+    Contact,
+    ObserverChoice,
+    Residuals,
+    chosen_observer,
+    contacts_in,
+    named,
+    residuals_of,
+    rows_of,
+)
 
 Array = NDArray[np.float64]
 
@@ -127,14 +136,6 @@ def learn_unexplained(
     unseen = unmeasured_friction(robot, dry)
     sigmas = sigmas_for_rate(FALSE_ALARMS, np.full(robot.nv, observer.gain))
     columns, findings = [], []
-    force = lasting_force(robot, joined, effort_model.speeds[0])
-    if force is not None:
-        x, y, z = force
-        findings.append(
-            f'a force of about {np.linalg.norm(force):.0f} N at {robot.body_names[-1]}, along ('
-            f'{x:.0f}, {y:.0f}, {z:.0f}) in root axes, explains much of what is left over: '
-            'something touches the robot, or it carries more or less than described'
-        )
     if contacts:
         findings.append(
             f'efforts at {named(contacts, robot.joint_names)} do not come back with the state, as '
