@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from . import constraints
 from .constraints import Constraints
 from .errors import InvalidArgumentError, ModelError, meant
-from .inverse_kinematics import EitherResult, Solutions, solve_all, solve_each
+from .inverse_kinematics import InverseKinematicsResult, Solutions, solve_all, solve_each
 from .model import Model, build_model
 from .model.build import RootJoint
 from .model.formats import read_any
@@ -223,7 +223,7 @@ class Robot(RigidBodySystem):
         frame: str | Sequence[str] | None = None,
         seed: ArrayLike | None = None,
         **options: Unpack[SolveOptions],
-    ) -> EitherResult:
+    ) -> InverseKinematicsResult:
         """Finds a configuration within the joint limits that brings a frame to a target pose.
 
         Args:
@@ -235,9 +235,8 @@ class Robot(RigidBodySystem):
             options: keyword arguments of ``dynamics_ros.inverse_kinematics.solve``.
 
         Returns:
-            An InverseKinematicsResult, or InverseKinematicsResults if the target or the seed has
-            leading axes. Without a solution its q is the closest configuration, and ``success`` is
-            False.
+            The result, whose attributes are arrays if the target or the seed has leading axes.
+            Without a solution its q is the closest configuration, and ``success`` is False.
 
         Raises:
             UnknownOptionError: an option does not exist.

@@ -10,7 +10,6 @@ import math
 import os
 import sys
 import time
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from dynamics_ros.errors import DynamicsRosError
@@ -19,8 +18,7 @@ from .known_robots import LEGGED, read_description
 from .processes import Children, DemonstrationError, own_domain
 
 if TYPE_CHECKING:
-    from .arm import ArmDemonstration
-    from .legged import LeggedDemonstration
+    from .report import Demonstration
 
 MIN_DURATION = 5.0
 """Least duration of a round [s]."""
@@ -49,11 +47,11 @@ def _demonstrate(urdf: str, running: Children, options: argparse.Namespace, bega
         running.start('dynamics_ros_viewer', {'dynamics_ros_viewer': {'open': True}})
         print('the viewer opens http://localhost:8080', flush=True)
     # Imported late, because these modules read ROS_DOMAIN_ID.
-    course: ArmDemonstration | LeggedDemonstration
+    course: Demonstration
     if options.robot in LEGGED:
         from .legged import LeggedDemonstration
 
-        course = LeggedDemonstration(LEGGED[options.robot], urdf, running)
+        course = LeggedDemonstration(LEGGED[options.robot], urdf, running, began)
     else:
         from .arm import ArmDemonstration
 
@@ -66,7 +64,7 @@ def _demonstrate(urdf: str, running: Children, options: argparse.Namespace, bega
     except DemonstrationError as error:
         course.report.require(False, str(error))
     print(course.report.summary())
-    return _end(asdict(course.report), options)
+    return _end(course.report.json(), options)
 
 
 def _end(report: dict[str, Any], options: argparse.Namespace) -> int:

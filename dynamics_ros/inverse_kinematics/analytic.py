@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from dynamics_ros.algorithms.inverse_kinematics.solutions import EXACT, solvable
 
 from .chain import ClosedForm
 from .problem import Problem
-from .solutions import Solutions
+from .result import Solutions
 
 SEPARATION = 1e-4
 """Difference of each joint below which two branches count as the same solution [rad]."""
@@ -62,7 +63,7 @@ def _create(problem: Problem, locked: tuple[str, ...]) -> ClosedForm | None:
 def closed_form_solutions(
     closed_form: ClosedForm,
     problem: Problem,
-    start_time: float,
+    began: float,
     most: int,
     separation: float | None = None,
 ) -> tuple[Solutions, bool]:
@@ -91,4 +92,5 @@ def closed_form_solutions(
         q[:, problem.chain.q_index] = rows
         rows = q
     unreachable = not reached and closed_form.exact and min(position, rotation) >= RELIABLE
-    return Solutions(problem, rows, squares, None, start_time), unreachable
+    of, elapsed = (problem.robot, problem.chain), time.perf_counter() - began
+    return Solutions(of, rows, squares, None, elapsed), unreachable

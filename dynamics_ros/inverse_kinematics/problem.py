@@ -46,19 +46,7 @@ NO_SLACK = np.zeros(6)
 
 
 class ProblemOptions(NamedTuple):
-    """Options of a problem: tolerances and preferences.
-
-    Attributes:
-        position_tolerance: [m].
-        rotation_tolerance: [rad].
-        position_only: ignore the rotation of the target.
-        slack: (6) accepted deviation along and about the axes of the target [m, rad]; inf leaves a
-            direction free.
-        joint_weights: motion cost by joint name, 1 by default; inf locks a joint.
-        locked_joints: names of joints that keep their seed values.
-        posture: (nq) preferred configuration, approached as far as the target allows; 'seed'
-            minimizes the motion, 'centre' is the middle of the limits.
-    """
+    """Options of a problem, as those of ``solve``."""
 
     position_tolerance: float = 1e-5
     rotation_tolerance: float = 1e-5

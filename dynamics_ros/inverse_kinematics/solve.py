@@ -15,14 +15,29 @@ from numpy.typing import ArrayLike
 
 from dynamics_ros.collision import Collisions
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.multibody.arguments import check_count, check_positive
+from dynamics_ros.multibody.arguments import (
+    POSE,
+    check_count,
+    check_options,
+    check_positive,
+    pose_matrices,
+    real_array,
+)
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .analytic import closed_form_of, closed_form_solutions
+from .chain import chain_of
 from .problem import Candidate, Problem, ProblemOptions
-from .result import COLLIDING, CONVERGED, STALLED, TIMED_OUT, UNREACHABLE, InverseKinematicsResult
+from .result import (
+    COLLIDING,
+    CONVERGED,
+    STALLED,
+    TIMED_OUT,
+    UNREACHABLE,
+    InverseKinematicsResult,
+    Solutions,
+)
 from .search import Deadline, End, Vector
-from .solutions import Solutions
 
 SAME_APPROACH = 0.05
 """Relative difference of final costs below which descents count as the same closest approach."""
@@ -327,7 +342,8 @@ def solve_all(
         if branches or unreachable:
             if collisions is None:
                 return branches
-            return branches.where(lambda q: not collisions.in_collision(q), max_solutions)
+            rows = [k for k, q in enumerate(branches.q) if not collisions.in_collision(q)]
+            return branches.chosen(rows[:max_solutions])
     separation = min_separation or SEPARATION
     deadline = Deadline.after(began, 1.0, timeout)
     found: list[tuple[Candidate, int]] = []
@@ -351,7 +367,10 @@ def solve_all(
         _check_locked(problem, frame, options, **limits)
     found.sort(key=lambda entry: math.dist(entry[0].positions, problem.start))
     del found[max_solutions:]
-    return Solutions.of_search(problem, found, began)
+    squares = np.square([(x.position_error, x.rotation_error) for x, _ in found])
+    q = np.array([x.q for x, _ in found]).reshape(len(found), robot.nq)
+    steps = [count for _, count in found]
+    return Solutions((robot, problem.chain), q, squares, steps, time.perf_counter() - began)
 
 
 def _check_locked(
@@ -459,3 +478,62 @@ def _free(
         if not collisions.in_collision(solution.q):
             return solution
     return None
+
+
+def solve_each(
+    robot: RigidBodySystem,
+    target: ArrayLike,
+    frame: str | Sequence[str] | None,
+    seed: ArrayLike | None,
+    options: SolveOptions,
+) -> InverseKinematicsResult:
+    """Result of `solve`, or of all problems for leading axes of the target and the seed.
+
+    Args:
+        robot: the robot.
+        target: (..., 4, 4) target poses of a frame, or (..., m, 4, 4) of a list of m frames, also
+            in the other forms of ``pose_matrices``.
+        frame: name of a frame, or a list of names; None is ``robot.tool_frame``.
+        seed: (..., nq) first starts; None for the centre of the ranges.
+        options: options of `solve`; ``timeout`` applies to each problem.
+
+    Raises:
+        InvalidArgumentError: as for `solve`, or the leading axes cannot be broadcast.
+        UnknownOptionError: `solve` does not have an option.
+    """
+    check_options(solve, options)
+    if frame is None:
+        frame = robot.tool_frame
+    axes_of_one = 2 if isinstance(frame, str) else 3
+    if axes_of_one == 3 and isinstance(target, (list, tuple)):
+        target = [pose_matrices('target', one) for one in target]
+    targets = real_array('target', pose_matrices('target', target), POSE)
+    seeds = np.zeros(0)
+    if seed is not None:
+        seeds = real_array('seed', seed, 'configurations of shape (..., nq)')
+    if targets.ndim <= axes_of_one and seeds.ndim <= 1:
+        return solve(robot, targets, frame, seed, **options)
+    try:
+        leading = np.broadcast_shapes(targets.shape[:-axes_of_one], seeds.shape[:-1])
+    except ValueError:
+        problem = f'leading axes {seeds.shape[:-1]} beside those of the target'
+        raise InvalidArgumentError('seed', problem, f'{targets.shape[:-axes_of_one]}') from None
+    targets = np.broadcast_to(targets, leading + targets.shape[-axes_of_one:])
+    seeds = np.broadcast_to(seeds, leading + seeds.shape[-1:])
+    results = [
+        solve(robot, targets[i].copy(), frame, None if seed is None else seeds[i].copy(), **options)
+        for i in np.ndindex(leading)
+    ]
+
+    def stacked(name: str, kind: type, *shape: int) -> Any:
+        return np.array([getattr(x, name) for x in results], kind).reshape(leading + shape)
+
+    kinds = {'success': bool, 'position_error': float, 'rotation_error': float, 'iterations': int}
+    return InverseKinematicsResult(
+        q=stacked('q', float, robot.nq),
+        **{name: stacked(name, kind) for name, kind in kinds.items()},
+        reason=stacked('reason', str),
+        elapsed=sum(x.elapsed for x in results),
+        _robot=robot,
+        _chain=chain_of(robot, (frame,) if isinstance(frame, str) else tuple(frame)),
+    )

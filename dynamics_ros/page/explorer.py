@@ -18,7 +18,6 @@ from dynamics_ros.inverse_kinematics import InverseKinematicsResult, solve, solv
 from dynamics_ros.model.visual_geometry import Visual
 from dynamics_ros.multibody.end_effector import pose_numbers
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
-from dynamics_ros.spatial import quaternion_to_matrix
 
 from .bars import Bar, bars
 from .posed import PosedRobot, Slider
@@ -126,15 +125,11 @@ class Explorer:
 
     def pose(self, q: Array) -> None:
         """Show the robot and its sliders in a configuration (nq), if no joint states arrive."""
-        posed = self.posed
-        if posed is None or self._live:
-            return
-        posed.q[:] = q
-        posed.place()
-        for one in self._ranges:
-            position = float(q[posed.robot.joint_q_indices[one.joint]])
-            self._sliders[one.joint].value = one.inside(position)
-        self._next_update = 0.0
+        if self.posed is not None and not self._live:
+            self.posed.q[:] = q
+            self.posed.place()
+            self._move_sliders(self.posed)
+            self._next_update = 0.0
 
     def release(self) -> None:
         """Enable the sliders, because joint states no longer arrive."""
@@ -178,9 +173,7 @@ class Explorer:
         if self._bars.content != shown:
             self._bars.content = shown
         if self._live:
-            for one in self._ranges:
-                position = float(posed.q[posed.robot.joint_q_indices[one.joint]])
-                self._sliders[one.joint].value = one.inside(position)
+            self._move_sliders(posed)
 
     # --- frames and joints ------------------------------------------------------------------------
 
@@ -206,6 +199,11 @@ class Explorer:
 
         slider.on_update(moved)
         return slider
+
+    def _move_sliders(self, posed: PosedRobot) -> None:
+        for one in self._ranges:
+            position = float(posed.q[posed.robot.joint_q_indices[one.joint]])
+            self._sliders[one.joint].value = one.inside(position)
 
     def _pose_by_hand(self, positions: Mapping[str, float]) -> None:
         if self.posed is not None and not self._live:
@@ -284,20 +282,13 @@ class Explorer:
         posed = self.posed
         if posed is None:
             return
+        position, (w, x, y, z) = pose
+        problem = posed.robot, (*position, x, y, z, w), self.frame, posed.q
         try:
-            self._solutions = solve_all(
-                posed.robot,
-                _pose_matrix(pose),
-                self.frame,
-                posed.q,
-                timeout=SEARCH_TIME,
-                max_solutions=MAX_SOLUTIONS,
-            )
+            self._solutions = solve_all(*problem, timeout=SEARCH_TIME, max_solutions=MAX_SOLUTIONS)
             text = f'**{len(self._solutions)} solutions** for `{self.frame}`'
             if not self._solutions:
-                best = solve(
-                    posed.robot, _pose_matrix(pose), self.frame, posed.q, timeout=SEARCH_TIME
-                )
+                best = solve(*problem, timeout=SEARCH_TIME)
                 text = (
                     f'**no solution** for `{self.frame}`: {best.reason}, '
                     f'{best.position_error:.3f} m away'
@@ -313,14 +304,8 @@ class Explorer:
     def _apply_solution(self, label: str) -> None:
         """Pose the robot as in the selected solution, if no joint states arrive."""
         number = label.partition(':')[0]
-        if not number.isdecimal() or self.posed is None or self._live:
-            return
-        q = self._solutions[int(number) - 1].q
-        positions = {n: float(q[i]) for n, i in self.posed.robot.joint_q_indices.items()}
-        self.posed.move(positions)
-        for name, position in positions.items():
-            if name in self._sliders:
-                self._sliders[name].value = position
+        if number.isdecimal():
+            self.pose(self._solutions[int(number) - 1].q)
 
 
 def _solution_text(index: int, solution: InverseKinematicsResult) -> str:
@@ -328,11 +313,3 @@ def _solution_text(index: int, solution: InverseKinematicsResult) -> str:
         f'{index + 1}: {solution.limit_margin:.2f} to a limit, '
         f'manipulability {solution.manipulability:.3f}'
     )
-
-
-def _pose_matrix(pose: Pose) -> Array:
-    """Homogeneous matrix (4, 4) of a pose."""
-    (w, x, y, z), X = pose[1], np.eye(4)
-    X[:3, :3] = quaternion_to_matrix((x, y, z, w)).array()
-    X[:3, 3] = pose[0]
-    return X

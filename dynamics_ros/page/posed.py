@@ -73,7 +73,7 @@ class PosedRobot:
 
         Args:
             positions: joint name to position [rad or m]; names of unknown joints are ignored.
-            stamp: stamp of the positions [s], under which ``at`` finds them; None: not stored.
+            stamp: stamp of the positions [s], under which ``carrier`` finds them; None: not stored.
         """
         for name, position in positions.items():
             index = self.robot.joint_q_indices.get(name)
@@ -87,15 +87,10 @@ class PosedRobot:
         for frame, pose in self.poses_at(self.q).items():
             self._scene.move_frame(frame, pose)
 
-    def at(self, time: float) -> Array:
-        """Stored configuration (nq) nearest to a time [s]; the current one if none is stored."""
-        nearest = min(self._recent, key=lambda one: abs(one[0] - time), default=(0.0, self.q))
-        return nearest[1]
-
     def look_at(self) -> None:
         """Move the camera so that it shows the whole robot."""
         poses = dict(zip(self.robot.frame_names, self.robot.all_frames(self.q), strict=True))
-        corners = [poses[frame][None, :3, 3] for frame in poses]
+        corners = [X[None, :3, 3] for X in poses.values()]
         for visual in self._visuals:
             X = poses[visual.link]
             corners.append(visual.triangles.reshape(-1, 3) @ X[:3, :3].T + X[:3, 3])
@@ -106,18 +101,13 @@ class PosedRobot:
         self._scene.set_ground(min(0.0, float(lowest[2])) if floating else 0.0)
         self._scene.look_at(lowest, cloud.max(axis=0))
 
-    def frame_pose(self, frame: str, q: Array | None = None) -> Array | None:
-        """Pose (4, 4) of a frame in the root frame; None if the robot has no such frame.
-
-        Args:
-            frame: frame name; '' is the root frame.
-            q: configuration (nq); None: the current one.
-        """
+    def frame_pose(self, frame: str) -> Array | None:
+        """Pose (4, 4) of a frame in the root frame ('' too); None if there is no such frame."""
         if frame in ('', self.robot.root_frame):
             return np.eye(4)
         if frame not in self.robot.frame_names:
             return None
-        return self.robot.forward_kinematics(self.q if q is None else q, frame)
+        return self.robot.forward_kinematics(self.q, frame)
 
     def carrier(self, point: Array, time: float) -> tuple[str, Array]:
         """Name and pose (4, 4) of the frame whose origin was nearest to a point at a time.
@@ -129,7 +119,8 @@ class PosedRobot:
             point: point (3) in the root frame [m].
             time: stamp of the message [s].
         """
-        poses = self.robot.all_frames(self.at(time))
+        nearest = min(self._recent, key=lambda one: abs(one[0] - time), default=(0.0, self.q))
+        poses = self.robot.all_frames(nearest[1])
         index = int(np.linalg.norm(poses[:, :3, 3] - point, axis=1).argmin())
         return self.robot.frame_names[index], poses[index]
 

@@ -247,76 +247,15 @@ class Scene:
         if shown is not None:
             shown[2].remove()
 
-    def show_arrow(
-        self, name: str, frame: str, points: Array, color: Color, diameter: float
-    ) -> None:
-        """Draw an arrow between two points, (2, 3) in a frame of the robot [m]."""
-        length = float(np.linalg.norm(points[1] - points[0]))
-        self._show(
-            name,
-            frame,
-            'arrows',
-            points=points[None],
-            colors=np.array([color]),
-            shaft_radius=0.5 * diameter,
-            head_radius=diameter,
-            head_length=min(3.0 * diameter, 0.5 * length),
-        )
-
-    def show_lines(
-        self, name: str, frame: str, points: Array, colors: Sequence[Color], width: float
-    ) -> None:
-        """Draw lines between pairs of points, (n, 2, 3) [m], with one colour per line."""
-        both = np.repeat(np.array(colors)[:, None], 2, axis=1)
-        self._show(name, frame, 'line_segments', points=points, colors=both, thickness=width)
-
-    def show_sphere(
-        self, name: str, frame: str, center: Array, diameter: float, color: Color
-    ) -> None:
-        """Draw a sphere at a centre (3) in a frame of the robot [m]."""
-        look = {'radius': 0.5 * diameter, 'color': _bytes(color)}
-        self._show(name, frame, 'icosphere', position=center, **look)
-
-    def show_ellipsoid(
-        self, name: str, frame: str, center: Array, axes: Array, radii: Array, color: Color
-    ) -> None:
-        """Draw a semi-transparent ellipsoid.
+    def draw(self, name: str, frame: str, kind: str, **properties: Any) -> None:
+        """Draw an object in a frame of the robot, in place of the one of its name.
 
         Args:
             name: name of the object.
             frame: frame of the robot.
-            center: centre (3) in the frame [m].
-            axes: quaternion (w, x, y, z) of the rotation whose columns are the principal axes.
-            radii: semi-axes (3) [m].
-            color: its colour.
+            kind: 'arrows', 'line_segments', 'icosphere' or 'label', as in viser's ``add_arrows``.
+            properties: properties of that kind; positions are in the frame [m].
         """
-        self._show(
-            name,
-            frame,
-            'icosphere',
-            radius=1.0,
-            color=_bytes(color),
-            position=center,
-            wxyz=axes,
-            scale=tuple(map(float, radii)),
-            opacity=0.4,
-            cast_shadow=False,
-        )
-
-    def show_label(self, name: str, frame: str, position: Array, text: str) -> None:
-        """Draw a text at a point (3) in a frame of the robot [m]."""
-        self._show(name, frame, 'label', text=text, position=position)
-
-    def together(self) -> AbstractContextManager[None]:
-        """Context in which all changes of the scene become visible at once."""
-        return self._server.atomic()
-
-    def close(self) -> None:
-        """Stop the server."""
-        self._server.stop()
-
-    def _show(self, name: str, frame: str, kind: str, **properties: Any) -> None:
-        """Update the object of a name, or create it if its frame or kind is new."""
         shown = self._objects.get(name)
         if shown is not None and shown[:2] == (frame, kind):
             for key, value in properties.items():
@@ -327,14 +266,32 @@ class Scene:
             handle = add(f'{_path(frame)}/{quote(name, safe="")}', **properties)
             self._objects[name] = frame, kind, handle
 
+    def together(self) -> AbstractContextManager[None]:
+        """Context in which all changes of the scene become visible at once."""
+        return self._server.atomic()
 
-def _bytes(color: Color) -> tuple[int, int, int]:
-    """Convert a colour of 0 to 1 to 0 to 255.
+    def close(self) -> None:
+        """Stop the server."""
+        self._server.stop()
 
-    viser does this when it creates an object, but not when its ``color`` is set later.
-    """
-    red, green, blue = (round(255.0 * min(max(part, 0.0), 1.0)) for part in color)
-    return red, green, blue
+
+def arrow(points: Array, diameter: float, color: Color) -> dict[str, Any]:
+    """Properties of an arrow between two points (2, 3) [m], of the kind 'arrows'."""
+    length = float(np.linalg.norm(points[1] - points[0]))
+    return {
+        'points': points[None],
+        'colors': np.array([color]),
+        'shaft_radius': 0.5 * diameter,
+        'head_radius': diameter,
+        'head_length': min(3.0 * diameter, 0.5 * length),
+    }
+
+
+def sphere(center: Array, diameter: float, color: Color) -> dict[str, Any]:
+    """Properties of a sphere about a centre (3) [m], of the kind 'icosphere'."""
+    # As bytes: viser converts a colour when it creates an object, but not when it is set later.
+    shown = tuple(round(255.0 * min(max(part, 0.0), 1.0)) for part in color)
+    return {'radius': 0.5 * diameter, 'color': shown, 'position': center}
 
 
 def _path(frame: str) -> str:

@@ -142,15 +142,15 @@ class Viewer:
         """
         from dynamics_ros.page.explorer import Explorer
 
-        from .forces import Forces
-        from .marker_drawing import MarkerDrawing
+        from .drawing import Drawing
         from .requests import Requests
 
         self.node, self.scene = node, scene
         self._host, self._open = values.host, values.open
         contact = node.resolve_topic_name(values.contact_topic).rpartition('/')[0]
         self.explorer = Explorer(scene)
-        self._forces = Forces(scene, values.force_scale, values.frame_prefix)
+        log = node.get_logger()
+        self._drawing = Drawing(scene, values.force_scale, values.frame_prefix, log)
         self._requests = Requests(
             node,
             scene,
@@ -160,7 +160,6 @@ class Viewer:
         )
         if not is_local(values.host):  # on a public page visitors cannot call services
             self._requests.tab.remove()
-        self._markers = MarkerDrawing(scene, values.frame_prefix, node.get_logger())
         self._estimates = f'{contact}/'
         self._estimate_topics: set[str] = set()
         self._statuses: dict[str, DiagnosticStatus] = {}
@@ -181,8 +180,8 @@ class Viewer:
         subscribe = node.create_subscription
         subscribe(JointState, 'joint_states', self._on_joint_state, newest)
         for topic in values.marker_topics:
-            subscribe(MarkerArray, topic, partial(self._markers.keep, topic), 10)
-        subscribe(ContactState, values.contact_topic, self._forces.keep_contact, 10)
+            subscribe(MarkerArray, topic, partial(self._drawing.keep_markers, topic), 10)
+        subscribe(ContactState, values.contact_topic, self._drawing.keep_contact, 10)
         subscribe(JointState, values.gravity_topic, self._on_gravity, newest)
         subscribe(DiagnosticArray, '/diagnostics', self._on_diagnostics, 10)
         # Steady clock: the page is also drawn while simulation time stands still or has not begun.
@@ -239,9 +238,7 @@ class Viewer:
         with self.scene.together():
             if now > self._last_joint_state + SILENT_SECONDS:
                 self.explorer.release()
-            self._markers.draw(self.explorer.posed)
-            if self.explorer.posed is not None:
-                self._forces.draw(self.explorer.posed, self.explorer)
+            self._drawing.draw(self.explorer.posed, self.explorer)
             self.explorer.update()
         self.explorer.say(self._summary())
 
@@ -251,13 +248,13 @@ class Viewer:
             ours = topic.startswith(self._estimates) and ESTIMATE in kinds
             if ours and topic not in self._estimate_topics:
                 self._estimate_topics.add(topic)
-                keep = self._forces.keep_wrench
+                keep = self._drawing.keep_wrench
                 self.node.create_subscription(ExternalWrench, topic, keep, 10)
 
     def _summary(self) -> str:
         """Summary in HTML: contact, nodes without problems in one line, and problems."""
         posed = self.explorer.posed
-        lines = ['waiting for robot_description' if posed is None else '', self._forces.summary()]
+        lines = ['waiting for robot_description' if posed is None else '', self._drawing.summary()]
         if self._problem:
             lines.append(details(self._problem))
         if self._missing:
