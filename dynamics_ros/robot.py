@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from .constraints.dynamics import InverseDynamicsOptions
-    from .inverse_kinematics.solve import SolveAllOptions, SolveOptions
+    from .inverse_kinematics.options import GivenOptions
     from .page import RobotPage
 
 
@@ -222,7 +222,7 @@ class Robot(RigidBodySystem):
         target: ArrayLike,
         frame: str | Sequence[str] | None = None,
         seed: ArrayLike | None = None,
-        **options: Unpack[SolveOptions],
+        **options: Unpack[GivenOptions],
     ) -> InverseKinematicsResult:
         """Finds a configuration within the joint limits that brings a frame to a target pose.
 
@@ -232,7 +232,7 @@ class Robot(RigidBodySystem):
             frame: name of the frame, or names of the frames, to bring to the target; None is
                 ``tool_frame``.
             seed: (..., nq) first starting point; None starts at the middle of the limits.
-            options: keyword arguments of ``dynamics_ros.inverse_kinematics.solve``.
+            options: those of ``dynamics_ros.inverse_kinematics.Options``.
 
         Returns:
             The result, whose attributes are arrays if the target or the seed has leading axes.
@@ -248,18 +248,17 @@ class Robot(RigidBodySystem):
         target: ArrayLike,
         frame: str | None = None,
         seed: ArrayLike | None = None,
-        **options: Unpack[SolveAllOptions],
+        **options: Unpack[GivenOptions],
     ) -> Solutions:
         """Finds the distinct inverse kinematics solutions, sorted by distance from the seed.
 
         Args:
             target, frame, seed: see ``inverse_kinematics``.
-            options: keyword arguments of ``dynamics_ros.inverse_kinematics.solve_all``.
+            options: those of ``dynamics_ros.inverse_kinematics.Options``.
 
         Raises:
             UnknownOptionError: an option does not exist.
         """
-        check_options(solve_all, options)
         target = pose_matrices('target', target)
         frame = self.tool_frame if frame is None else frame
         return solve_all(self, target, frame, seed, **options)

@@ -82,28 +82,15 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
         description='Runs the nodes with a simulated robot and checks their outputs. The exit code '
         'is 0 unless an output is wrong; figures that the machine is too slow for are reported.',
     )
-    parser.add_argument(
-        '--duration',
-        type=_duration,
-        default=math.inf,
-        metavar='S',
-        help=f'duration [s], at least {MIN_DURATION:g} (default: until Ctrl-C)',
-    )
-    parser.add_argument(
-        '--robot',
-        metavar='FILE',
-        help='URDF or xacro file, or the name of a legged robot, simulated in MuJoCo: '
-        + ', '.join(LEGGED)
-        + ' (default: the seven-joint arm)',
-    )
-    parser.add_argument(
-        '--viewer',
-        action='store_true',
-        help='show the robot on a local web page; needs the Python package viser',
-    )
-    parser.add_argument(
-        '--json', action='store_true', help='print one JSON object as the last line'
-    )
+    add = parser.add_argument
+    least = f'duration [s], at least {MIN_DURATION:g} (default: until Ctrl-C)'
+    add('--duration', type=_duration, default=math.inf, metavar='S', help=least)
+    robots = 'URDF or xacro file, or the name of a legged robot, simulated in MuJoCo: '
+    robots += f'{", ".join(LEGGED)} (default: the seven-joint arm)'
+    add('--robot', metavar='FILE', help=robots)
+    page = 'show the robot on a local web page; needs the Python package viser'
+    add('--viewer', action='store_true', help=page)
+    add('--json', action='store_true', help='print one JSON object as the last line')
     return parser.parse_args(arguments)
 
 

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inverse kinematics: joint positions that bring a frame to a pose, within the joint limits."""
 
+from .options import Options
 from .result import InverseKinematicsResult, Solutions
 from .solve import solve, solve_all, solve_each
 
-__all__ = ['InverseKinematicsResult', 'Solutions', 'solve', 'solve_all', 'solve_each']
+__all__ = ['InverseKinematicsResult', 'Options', 'Solutions', 'solve', 'solve_all', 'solve_each']

@@ -28,7 +28,7 @@ def closed_form_of(problem: Problem) -> ClosedForm | None:
     The closed form of a chain and a set of locked joints is created once and stored with the chain.
     """
     chain = problem.chain
-    _, _, position_only, slack, weights, _, posture = problem.options
+    _, _, position_only, slack, weights, _, posture, *_ = problem.options
     if position_only or slack is not None or posture is not None or chain.supports:
         return None
     if weights and any(map(math.isfinite, weights.values())):
@@ -61,11 +61,7 @@ def _create(problem: Problem, locked: tuple[str, ...]) -> ClosedForm | None:
 
 
 def closed_form_solutions(
-    closed_form: ClosedForm,
-    problem: Problem,
-    began: float,
-    most: int,
-    separation: float | None = None,
+    closed_form: ClosedForm, problem: Problem, began: float, most: int
 ) -> tuple[Solutions, bool]:
     """Distinct solutions within the limits, sorted by distance from the seed.
 
@@ -74,13 +70,12 @@ def closed_form_solutions(
         problem: a problem with one frame.
         began: start time of the problem, on ``time.perf_counter`` [s].
         most: largest number of solutions.
-        separation: smallest difference of at least one joint [rad]; None for ``SEPARATION``.
 
     Returns:
         The solutions, and whether the target is provably out of reach, independent of joint limits.
     """
     position, rotation, *_ = problem.options
-    settings = np.array((position, rotation, separation or SEPARATION))
+    settings = np.array((position, rotation, problem.options.min_separation or SEPARATION))
     positions, squares, counts = closed_form.kernel.call(
         problem.start, problem.in_root_link[0], settings
     )

@@ -20,9 +20,8 @@ from dynamics_ros.multibody.end_effector import pose_numbers
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .bars import Bar, bars
-from .posed import PosedRobot, Slider
+from .posed import PosedRobot, Slider, skeleton
 from .scene import Array, Pose, Scene
-from .skeleton import skeleton
 
 TEXT_PERIOD = 0.2
 """Time between two updates of texts, bars and sliders [s]; links move with every picture."""

@@ -1,16 +1,17 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A displayed robot and its recent configurations. Independent of ROS."""
+"""A displayed robot, its recent configurations, and bones for links without shapes."""
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from dynamics_ros.model import Model
 from dynamics_ros.model.visual_geometry import Visual
 from dynamics_ros.multibody.end_effector import pose_numbers
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
@@ -19,6 +20,15 @@ from .scene import Array, Pose, Scene
 
 MAX_CONFIGURATIONS = 2000
 """Number of stored configurations: those of two seconds at 1 kHz."""
+
+
+BONE_COLOR = (0.85, 0.6, 0.25)
+
+THICKNESS, WAIST = 0.07, 0.2
+"""Half width of a bone, and distance of its widest point from its start, over its length."""
+
+SHORTEST = 1e-6
+"""Shortest bone [m]; links at the same place have no bone between them."""
 
 
 class Slider(NamedTuple):
@@ -144,3 +154,40 @@ class PosedRobot:
                 self.robot.frame_names, pose_numbers(self.robot.all_frames(q)), strict=True
             )
         }
+
+
+def skeleton(model: Model, drawn: Collection[str]) -> tuple[Visual, ...]:
+    """Return a bone from each link to each of its children, within bodies without shapes.
+
+    Args:
+        model: model of the robot.
+        drawn: names of the links that have shapes.
+    """
+    with_shape = {frame.body for frame in model.frames if frame.name in drawn}
+    frames = {frame.name: frame for frame in model.frames}
+    bones = []
+    for frame in model.frames:
+        end = np.array([float(x) for x in frame.origin.translation])
+        parent = frames.get(frame.parent)
+        if parent and parent.body not in with_shape and np.linalg.norm(end) > SHORTEST:
+            bones.append(Visual(parent.name, _bone(end), BONE_COLOR))
+    return tuple(bones)
+
+
+def _bone(end: Array) -> Array:
+    """Triangles (8, 3, 3) of an octahedron from the origin to a point (3) [m]."""
+    length = float(np.linalg.norm(end))
+    across = np.cross(end, np.eye(3)[np.argmin(np.abs(end))])
+    across *= THICKNESS * length / np.linalg.norm(across)
+    sideways = np.cross(end, across) / length
+    ring = [WAIST * end + side for side in (across, sideways, -across, -sideways)]
+    return np.array(
+        [
+            corner
+            for i in range(4)
+            for corner in (
+                (np.zeros(3), ring[i - 1], ring[i]),
+                (end, ring[i], ring[i - 1]),
+            )
+        ]
+    )

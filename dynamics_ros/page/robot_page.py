@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 PORT = 8080
 
-HIGHEST_PORT = 65535
-
 HOST = '127.0.0.1'
 """Only this machine can reach the page, because it has no password."""
 
@@ -82,7 +80,8 @@ def show(
     if frame is not None:
         tool = robot.model.frame(frame).name
     elif tool not in robot.frame_names:
-        tool = _farthest(robot)
+        # The first of the links with the largest depth in the tree.
+        tool = max(robot.model.outline(), key=lambda one: one[1])[0].name
     page = RobotPage(robot, visuals, tool, port)
     if q is not None:
         page.pose(q)
@@ -180,31 +179,11 @@ class RobotPage:
             self._scene.close()
 
 
-def check_port(port: int) -> None:
-    """Check the number of a port; a server thread of viser would not report it.
-
-    Raises:
-        InvalidArgumentError: no number of a port.
-    """
-    if not 0 <= port <= HIGHEST_PORT:
-        raise InvalidArgumentError('port', str(port), f'0 to {HIGHEST_PORT}')
-
-
 def _explorer(title: str, port: int) -> tuple[Scene, Explorer]:
-    check_port(port)
     try:
         from .explorer import Explorer
         from .scene import Scene
     except ImportError as missing:
         raise InvalidArgumentError('show', f'{missing.name} is not installed', INSTALL) from missing
-    try:
-        scene = Scene(HOST, port, title)
-    except OSError as error:
-        raise InvalidArgumentError('port', str(error), 'a port that is free') from error
+    scene = Scene(HOST, port, title)
     return scene, Explorer(scene)
-
-
-def _farthest(robot: RigidBodySystem) -> str:
-    """Return the first of the links with the largest depth in the tree."""
-    frame, _ = max(robot.model.outline(), key=lambda one: one[1])
-    return frame.name

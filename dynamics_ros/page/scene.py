@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import socket
@@ -18,12 +19,16 @@ import numpy as np
 import viser
 from numpy.typing import NDArray
 
+from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.model.visual_geometry import Visual
 
 Array = NDArray[np.float64]
 Color = tuple[float, float, float]
 Pose = tuple[Sequence[float], Sequence[float]]
 """Position [m] and unit quaternion (w, x, y, z)."""
+
+USUAL_PORT, HIGHEST_PORT = 8080, 65535
+"""Port of a page if none is given, and the highest number of a port."""
 
 ROBOT = '/robot'
 GHOSTS = '/solutions'
@@ -32,8 +37,11 @@ TARGET = '/target'
 CAMERA_DIRECTION = np.array([0.62, -0.66, 0.42])
 """Unit vector from the robot to the camera."""
 
-PANEL_SHARE, PANEL_WIDTHS = 0.25, (230.0, 350.0)
+PANEL_SHARE, PANEL_WIDTHS = 0.25, (225.0, 350.0)
 """Share of the window that the panel takes, within least and largest width [pixels]."""
+
+FOLDED_WIDTH = 40.0
+"""Width of a panel that is folded [pixels]."""
 
 GHOST_COLOR = (90, 160, 255)
 GHOST_OPACITY = 0.25
@@ -53,16 +61,36 @@ class Scene:
         gui: panel beside the scene (viser's GuiApi).
     """
 
-    def __init__(self, host: str, port: int, title: str) -> None:
+    def __init__(self, host: str, port: int, title: str, *, exact: bool = False) -> None:
         """Serve a page.
 
+        Args:
+            host: address of the page.
+            port: its port; 0 is ``USUAL_PORT``.
+            title: title of the page.
+            exact: whether a taken port is an error, instead of a reason to take the next free one.
+
         Raises:
-            OSError: the address is not available.
+            InvalidArgumentError: the host is not an address of this machine, or the port is not
+                available.
         """
+        if not 0 <= port <= HIGHEST_PORT:
+            raise InvalidArgumentError('port', str(port), f'0 to {HIGHEST_PORT}')
+        port, free = port or USUAL_PORT, f'a free port, or 0 for {USUAL_PORT} or the next free one'
         # With an unusable address, viser would wait for its thread for ever.
         with socket.socket() as probe:
-            probe.bind((host, 0))
-        self._server: Any = viser.ViserServer(host=host, port=port, label=title, verbose=False)
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((host, port if exact else 0))
+            except OSError as error:
+                if error.errno == errno.EADDRINUSE:
+                    raise InvalidArgumentError('port', f'{port} is in use', free) from error
+                expected = 'an address of this machine'
+                raise InvalidArgumentError('host', str(error), expected) from error
+        try:
+            self._server: Any = viser.ViserServer(host=host, port=port, label=title, verbose=False)
+        except OSError as error:
+            raise InvalidArgumentError('port', str(error), free) from error
         self.port = self._server.get_port()
         self._box = -np.ones(3), np.ones(3)
         self.gui: Any = self._server.gui
@@ -79,7 +107,7 @@ class Scene:
         self._frames: dict[str, Any] = {}
         self._axes: str | None = None
         self._visuals: Sequence[Visual] = ()
-        self._ghosts: list[tuple[str, Any]] = []
+        self._ghosts: list[Any] = []
         self._objects: dict[str, tuple[str, str, Any]] = {}
         self._target: Any = None
 
@@ -168,11 +196,18 @@ class Scene:
         camera.look_at = center
 
     def _fit_to_window(self, client: Any) -> None:
-        """Give the panel of a client its share of the window, and aim the camera at the rest."""
+        """Give the panel of a client its share of the window, and aim the camera at the rest.
+
+        In a narrow window the panel would take more than its share: it is folded to a bar at the
+        edge, which a click opens.
+        """
         least, largest = PANEL_WIDTHS
         window = float(client.camera.image_width)
         width = min(max(PANEL_SHARE * window, least), largest)
         client.gui.main_panel.set_width(round(width))
+        if PANEL_SHARE * window < least:
+            client.gui.main_panel.minimize()
+            width = FOLDED_WIDTH
         self._aim(client.camera, (window - width) / float(client.camera.image_height))
 
     def move_frame(self, frame: str, pose: Pose) -> None:
@@ -195,7 +230,7 @@ class Scene:
         Args:
             poses: pose of each link, for each copy.
         """
-        for _, shown in self._ghosts:
+        for shown in self._ghosts:
             shown.remove()
         self._ghosts = []
         if not poses:
@@ -214,7 +249,7 @@ class Scene:
                 receive_shadow=False,
                 lod='off',
             )
-            self._ghosts.append((visual.link, shown))
+            self._ghosts.append(shown)
 
     def show_target(self, pose: Pose | None, size: float, on_move: Callable[[Pose], None]) -> None:
         """Draw a draggable target in place of the current one, or remove it.

@@ -4,9 +4,7 @@
 
 from __future__ import annotations
 
-import errno
 import math
-import socket
 import sys
 import time
 import webbrowser
@@ -55,9 +53,6 @@ LEVELS = {
     DiagnosticStatus.STALE: 'stale',
 }
 
-USUAL_PORT = 8080
-"""Port of the page if no port is given and this one is free."""
-
 START_OF_BROWSER = 1.0
 """Time from the start of the node to opening the page in a browser [s]."""
 
@@ -86,7 +81,7 @@ class ViewerParameters:
     )
     port: int = parameter(
         0,
-        f'Port of the page. 0: {USUAL_PORT}, or the next free one when it is taken',
+        'Port of the page. 0: 8080, or the next free one when it is taken',
         minimum=0,
         maximum=65535,
         read_only=True,
@@ -351,24 +346,6 @@ def is_local(host: str) -> bool:
         return host == 'localhost'
 
 
-def require_free(host: str, port: int) -> None:
-    """Check that a port can be served; 0 is any port.
-
-    Raises:
-        InvalidArgumentError: another program serves the port.
-        OSError: the host is not an address of this machine.
-    """
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            if error.errno == errno.EADDRINUSE:
-                expected = f'a free port, or 0 for {USUAL_PORT} or the next free one'
-                raise InvalidArgumentError('port', f'{port} is in use', expected) from error
-            raise
-
-
 def build() -> Application:
     """Create the viewer node.
 
@@ -385,13 +362,8 @@ def build() -> Application:
         raise InvalidArgumentError(
             NAME, f'{missing.name} is not installed', 'pip install viser'
         ) from missing
-    try:
-        require_free(values.host, values.port)
-        scene = Scene(values.host, values.port or USUAL_PORT, 'dynamics_ros')
-    except OSError as error:
-        raise InvalidArgumentError('host', str(error), 'an address of this machine') from error
-    viewer = Viewer(node, scene, values)
-    return Application([node], viewer)
+    scene = Scene(values.host, values.port, 'dynamics_ros', exact=bool(values.port))
+    return Application([node], Viewer(node, scene, values))
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
