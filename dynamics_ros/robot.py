@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from .constraints.dynamics import InverseDynamicsOptions
-    from .inverse_kinematics.options import GivenOptions
+    from .inverse_kinematics.options import SolveAllOptions, SolveOptions
     from .page import RobotPage
 
 
@@ -222,7 +222,7 @@ class Robot(RigidBodySystem):
         target: ArrayLike,
         frame: str | Sequence[str] | None = None,
         seed: ArrayLike | None = None,
-        **options: Unpack[GivenOptions],
+        **options: Unpack[SolveOptions],
     ) -> InverseKinematicsResult:
         """Finds a configuration within the joint limits that brings a frame to a target pose.
 
@@ -248,7 +248,7 @@ class Robot(RigidBodySystem):
         target: ArrayLike,
         frame: str | None = None,
         seed: ArrayLike | None = None,
-        **options: Unpack[GivenOptions],
+        **options: Unpack[SolveAllOptions],
     ) -> Solutions:
         """Finds the distinct inverse kinematics solutions, sorted by distance from the seed.
 

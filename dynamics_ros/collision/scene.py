@@ -139,7 +139,7 @@ class Collisions:
             advice = 'mend them, or pass ignore_unreadable=True to leave these shapes out'
             raise ModelError(f'collision shapes of {links}', f'{self.problems[0]}; {advice}')
         self._bodies = [
-            Body.of(link, shape)
+            Body(link, shape)
             for link, shapes in description.shapes.items()
             if link in known
             for shape in shapes
@@ -377,7 +377,7 @@ class Collisions:
             for link in ((obstacle.frame,) if obstacle.frame else ()) + tuple(obstacle.touching):
                 if link not in model.frame_indices:
                     raise UnknownFrameError(f'obstacle {name!r}', link, model.frame_indices)
-            bodies = [*bodies, Body.of(name, obstacle.shape(name))]
+            bodies = [*bodies, Body(name, obstacle.shape(name))]
             carriers.append(obstacle.frame)
             touching[name] = set(obstacle.touching)
         self._bodies, self.obstacles = bodies, dict(obstacles)

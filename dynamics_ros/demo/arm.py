@@ -288,7 +288,7 @@ class ArmDemonstration(Demonstration):
             ModelError: the description is invalid, or the robot cannot be simulated or pushed.
         """
         running.start('robot_simulator', {'robot_simulator': {'robot_description': urdf}})
-        self._subject = subject = Subject.of(urdf)
+        self._subject = subject = Subject(urdf)
         running.start('dynamics_ros', subject.node_parameters())
         robot = subject.robot
         super().__init__(running, began, robot=robot.name, joints=robot.nv, tool=subject.tool)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -161,7 +161,6 @@ class Starts:
         return self._low + self._width * unit
 
 
-@dataclass(frozen=True, eq=False)
 class Chain:
     """The n joints with one coordinate that move frames.
 
@@ -193,27 +192,52 @@ class Chain:
         closed_forms: closed forms by names of locked joints; None if there is none.
     """
 
-    frames: tuple[str, ...]
-    supports: Supports
-    multi_dof_joints: MultiDofJoints
-    root_nq: int
-    root_nv: int
-    names: tuple[str, ...]
-    q_index: Index
-    v_index: Index
-    lower: Vector
-    upper: Vector
-    turning: tuple[int, ...]
-    slides: NDArray[np.bool_]
-    nominal: Vector
-    centre: Vector
-    sampled: Vector
-    reaches: tuple[Reach, ...]
-    length: float
-    search: Kernel
-    check: Kernel
-    closed_forms: dict[tuple[str, ...], ClosedForm | None] = field(default_factory=dict)
-    _starts: dict[int, Starts] = field(default_factory=dict)
+    def __init__(self, robot: RigidBodySystem, frames: tuple[str, ...], supports: Supports) -> None:
+        """Find the joints; errors are those of `chain_of`."""
+        model = robot.model
+        _check_frames(robot, frames, supports)
+        self.frames, self.supports = frames, supports
+        placed = [*frames, *(name for name, _ in supports)]
+        coordinates = moving_coordinates(model, [model.frame(name) for name in placed])
+        q_index = np.array([q for q, _ in coordinates], dtype=np.intp)
+        v_index = np.array([v for _, v in coordinates], dtype=np.intp)
+        by_place = {place: name for name, place in robot.joint_q_indices.items()}
+        names, options = [by_place[q] for q, _ in coordinates], frames
+        limited = q_index - model.root_joint_nq
+        lower, upper = robot.lower_limits[limited], robot.upper_limits[limited]
+        movers = [[joint for joint in model.joints if v in joint.v_indices] for v in v_index]
+        turning = np.array([all(map(_allows_full_turn, group)) for group in movers], dtype=bool)
+        turning &= upper - lower >= TURN
+        slides = np.array([any(any(joint.kind.slides) for joint in g) for g in movers])
+        bounded = np.isfinite(lower) & np.isfinite(upper)
+        middle = 0.5 * (np.where(bounded, lower, 0.0) + np.where(bounded, upper, 0.0))
+        centre = np.clip(middle, lower, upper)
+        sampled = _start_ranges(lower, upper, turning, slides, centre)
+        root = model.joints[0]
+        self.root_nq, self.root_nv = 0, 0
+        if supports:
+            # The root joint comes first. It has no limits, and starts do not move it.
+            at_rest = np.array(root.kind.neutral())
+            self.root_nq, self.root_nv = len(root.q_indices), len(root.v_indices)
+            free = np.full(self.root_nq, np.inf)
+            names = [''] * self.root_nv + names
+            q_index, v_index = np.r_[root.q_indices, q_index], np.r_[root.v_indices, v_index]
+            lower, upper, centre = np.r_[-free, lower], np.r_[free, upper], np.r_[at_rest, centre]
+            turning = np.r_[np.zeros(self.root_nq, dtype=bool), turning]
+            slides = np.r_[root.kind.slides, slides]
+            sampled = np.hstack([np.array([at_rest, at_rest]), sampled])
+            options = (*frames, '', *(str(x) for support in supports for x in support))
+        self.names, self.nominal = tuple(names), robot.nominal()
+        self.lower, self.upper, self.centre, self.slides = lower, upper, centre, slides
+        self.turning: tuple[int, ...] = tuple(np.flatnonzero(turning).tolist())
+        self.q_index, self.v_index = _as_slice(q_index), _as_slice(v_index)
+        self.multi_dof_joints = _multi_dof_joints(robot, placed)
+        self.reaches = tuple(reach_of(model, frame) for frame in frames)
+        self.search = robot.kernel('inverse_kinematics_search', *options)
+        self.check = robot.kernel('inverse_kinematics_check', *options)
+        self.sampled, starts = sampled, Starts(robot, frames, q_index, sampled, 0)
+        self.length, self._starts = starts.spread, {0: starts}
+        self.closed_forms: dict[tuple[str, ...], ClosedForm | None] = {}
 
     @computed_once
     def joint_rows(self) -> Vector:
@@ -301,11 +325,11 @@ def chain_of(robot: RigidBodySystem, frames: tuple[str, ...], supports: Supports
     chains: dict[tuple[tuple[str, ...], Supports], Chain] = robot._kept.setdefault('chains', {})
     chain = chains.get((frames, supports))
     if chain is None:
-        chain = chains[frames, supports] = _find_chain(robot, frames, supports)
+        chain = chains[frames, supports] = Chain(robot, frames, supports)
     return chain
 
 
-def _find_chain(robot: RigidBodySystem, frames: tuple[str, ...], supports: Supports) -> Chain:
+def _check_frames(robot: RigidBodySystem, frames: tuple[str, ...], supports: Supports) -> None:
     model = robot.model
     for name, _ in supports:
         if name not in model.frame_indices:
@@ -325,60 +349,6 @@ def _find_chain(robot: RigidBodySystem, frames: tuple[str, ...], supports: Suppo
             by = by or ('no joint' if model.root_joint == 'fixed' else 'only the root joint')
             expected = 'a frame that a joint of one coordinate moves'
             raise InvalidArgumentError('frame', f'{by} moves {name!r}', expected)
-    placed = [*frames, *(name for name, _ in supports)]
-    coordinates = moving_coordinates(model, [model.frame(name) for name in placed])
-    q_index = np.array([q for q, _ in coordinates], dtype=np.intp)
-    v_index = np.array([v for _, v in coordinates], dtype=np.intp)
-    by_place = {place: name for name, place in robot.joint_q_indices.items()}
-    limited = q_index - model.root_joint_nq
-    lower, upper = robot.lower_limits[limited], robot.upper_limits[limited]
-    movers = [[joint for joint in model.joints if v in joint.v_indices] for v in v_index]
-    turning = np.array([all(map(_allows_full_turn, group)) for group in movers], dtype=bool)
-    turning &= upper - lower >= TURN
-    slides = np.array([any(any(joint.kind.slides) for joint in g) for g in movers])
-    bounded = np.isfinite(lower) & np.isfinite(upper)
-    middle = 0.5 * (np.where(bounded, lower, 0.0) + np.where(bounded, upper, 0.0))
-    centre = np.clip(middle, lower, upper)
-    sampled = _start_ranges(lower, upper, turning, slides, centre)
-    names, options = [by_place[q] for q, _ in coordinates], frames
-    root = model.joints[0]
-    root_nq, root_nv = (len(root.q_indices), len(root.v_indices)) if supports else (0, 0)
-    if supports:
-        # The root joint comes first. It has no limits, and starts do not move it.
-        at_rest = np.array(root.kind.neutral())
-        free = np.full(root_nq, np.inf)
-        names = [''] * root_nv + names
-        q_index = np.concatenate([np.array(root.q_indices, dtype=np.intp), q_index])
-        v_index = np.concatenate([np.array(root.v_indices, dtype=np.intp), v_index])
-        lower, upper = np.concatenate([-free, lower]), np.concatenate([free, upper])
-        turning = np.concatenate([np.zeros(root_nq, dtype=bool), turning])
-        slides = np.concatenate([root.kind.slides, slides])
-        centre = np.concatenate([at_rest, centre])
-        sampled = np.hstack([np.array([at_rest, at_rest]), sampled])
-        options = (*frames, '', *(str(x) for support in supports for x in support))
-    starts = Starts(robot, frames, q_index, sampled, 0)
-    return Chain(
-        frames=frames,
-        supports=supports,
-        multi_dof_joints=_multi_dof_joints(robot, placed),
-        root_nq=root_nq,
-        root_nv=root_nv,
-        names=tuple(names),
-        q_index=_as_slice(q_index),
-        v_index=_as_slice(v_index),
-        lower=lower,
-        upper=upper,
-        turning=tuple(np.flatnonzero(turning).tolist()),
-        slides=slides,
-        nominal=robot.nominal(),
-        centre=centre,
-        sampled=sampled,
-        reaches=tuple(reach_of(model, frame) for frame in frames),
-        length=starts.spread,
-        search=robot.kernel('inverse_kinematics_search', *options),
-        check=robot.kernel('inverse_kinematics_check', *options),
-        _starts={0: starts},
-    )
 
 
 def _multi_dof_joints(robot: RigidBodySystem, frames: Sequence[str]) -> MultiDofJoints:

@@ -15,7 +15,7 @@ from dynamics_ros.multibody.arguments import check_count, check_positive
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 
-class GivenOptions(TypedDict, total=False):
+class SearchOptions(TypedDict, total=False):
     """Keyword arguments of ``solve`` and ``solve_all``; see ``Options``."""
 
     position_tolerance: float
@@ -29,13 +29,19 @@ class GivenOptions(TypedDict, total=False):
     timeout: float
     max_restarts: int
     random_seed: int
+
+
+class SolveOptions(SearchOptions, total=False):
+    """Keyword arguments of ``solve``; see ``Options``."""
+
     supports: Mapping[str, str] | None
+
+
+class SolveAllOptions(SearchOptions, total=False):
+    """Keyword arguments of ``solve_all``; see ``Options``."""
+
     max_solutions: int
     min_separation: float | None
-
-
-OF_ONE, OF_ALL = {'supports'}, {'max_solutions', 'min_separation'}
-"""Options of ``solve`` alone, and of ``solve_all`` alone."""
 
 
 class Options(NamedTuple):
@@ -96,12 +102,12 @@ class Options(NamedTuple):
             Collisions.check_robot(self.collisions, robot)
 
 
-def check_known(options: Mapping[str, object], others: set[str]) -> None:
-    """Refuse keyword arguments that are no options, or among those of the other function.
+def check_known(kind: type, options: Mapping[str, object]) -> None:
+    """Refuse keyword arguments that are not in a TypedDict.
 
     Raises:
         UnknownOptionError: names the first unknown option, and the valid ones.
     """
     for name in options:
-        if name not in Options._fields or name in others:
-            raise UnknownOptionError(name, [x for x in Options._fields if x not in others])
+        if name not in kind.__annotations__:
+            raise UnknownOptionError(name, kind.__annotations__)

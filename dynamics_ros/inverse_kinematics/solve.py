@@ -24,7 +24,7 @@ from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .analytic import closed_form_of, closed_form_solutions
 from .chain import chain_of
-from .options import OF_ALL, OF_ONE, GivenOptions, Options, check_known
+from .options import Options, SolveAllOptions, SolveOptions, check_known
 from .problem import Candidate, Problem
 from .result import (
     COLLIDING,
@@ -89,7 +89,7 @@ def solve(
     target: ArrayLike,
     frame: str | Sequence[str],
     seed: ArrayLike | None = None,
-    **options: Unpack[GivenOptions],
+    **options: Unpack[SolveOptions],
 ) -> InverseKinematicsResult:
     """Finds joint positions that bring a frame to a pose ([RD] 2.9.3, damped, with restarts).
 
@@ -122,7 +122,7 @@ def solve(
     """
     given = DEFAULTS
     if options:
-        check_known(options, OF_ALL)
+        check_known(SolveOptions, options)
         given = Options(**options)
         given.check(robot)
     return _solve(Problem(robot, target, frame, seed, given))
@@ -217,7 +217,7 @@ def solve_all(
     target: ArrayLike,
     frame: str | Sequence[str],
     seed: ArrayLike | None = None,
-    **options: Unpack[GivenOptions],
+    **options: Unpack[SolveAllOptions],
 ) -> Solutions:
     """Finds the distinct solutions, sorted by distance from the seed.
 
@@ -236,7 +236,7 @@ def solve_all(
         InvalidArgumentError: an argument has a wrong shape, is not finite or is out of range.
         UnknownOptionError: there is no such option.
     """
-    check_known(options, OF_ONE)
+    check_known(SolveAllOptions, options)
     options.setdefault('timeout', ALL_TIMEOUT)
     given = Options(**options)
     problem = Problem(robot, target, frame, seed, given)
@@ -393,7 +393,7 @@ def solve_each(
     target: ArrayLike,
     frame: str | Sequence[str] | None,
     seed: ArrayLike | None,
-    options: GivenOptions,
+    options: SolveOptions,
 ) -> InverseKinematicsResult:
     """Result of `solve`, or of all problems for leading axes of the target and the seed.
 

@@ -8,7 +8,7 @@ Independent of ROS. Call all methods from one thread, the one that calls ``Scene
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -167,8 +167,12 @@ class Explorer:
         self._next_update = now + TEXT_PERIOD
         posed = self.posed
         self._pose_text.content = self._pose(posed)
-        gravity = self._gravity or self._described_gravity(posed)
-        shown = bars(list(posed.robot.joint_v_indices), gravity, self._external)
+        indices, gravity = posed.robot.joint_v_indices, self._gravity
+        if not gravity:
+            torques = posed.robot.gravity(posed.q)
+            described = {name: torques[i] for name, i in indices.items()}
+            gravity = self._with_effort_limits(posed.robot, described)
+        shown = bars(list(indices), gravity, self._external)
         if self._bars.content != shown:
             self._bars.content = shown
         if self._live:
@@ -192,21 +196,21 @@ class Explorer:
             initial_value=of.inside(0.0), disabled=self._live,
         )  # fmt: skip
 
-        def moved(event: Any) -> None:
-            if event.client is not None:  # input of a person, not an update by a joint state
-                self._scene.later(lambda: self._pose_by_hand({of.joint: float(slider.value)}))
+        def move() -> None:
+            if self.posed is not None and not self._live:
+                self.posed.move({of.joint: float(slider.value)})
 
-        slider.on_update(moved)
+        self._on_input(slider, move)
         return slider
+
+    def _on_input(self, handle: Any, call: Callable[[], None]) -> None:
+        """Call a function for input of a person, not for an update by this class."""
+        handle.on_update(lambda event: None if event.client is None else self._scene.later(call))
 
     def _move_sliders(self, posed: PosedRobot) -> None:
         for one in self._ranges:
             position = float(posed.q[posed.robot.joint_q_indices[one.joint]])
             self._sliders[one.joint].value = one.inside(position)
-
-    def _pose_by_hand(self, positions: Mapping[str, float]) -> None:
-        if self.posed is not None and not self._live:
-            self.posed.move(positions)
 
     def _choose_frame(self, frame: str) -> None:
         self.frame = frame
@@ -230,11 +234,6 @@ class Explorer:
         )
         return f'in `{posed.robot.root_frame}`: x y z **{place}** m\n\nquaternion x y z w {turned}'
 
-    def _described_gravity(self, posed: PosedRobot) -> dict[str, Bar]:
-        torques = posed.robot.gravity(posed.q)
-        indices = posed.robot.joint_v_indices
-        return self._with_effort_limits(posed.robot, {n: torques[i] for n, i in indices.items()})
-
     def _with_effort_limits(
         self, robot: RigidBodySystem, torques: Mapping[str, float]
     ) -> dict[str, Bar]:
@@ -255,12 +254,7 @@ class Explorer:
             self._choice = gui.add_dropdown('solution', (NO_SOLUTION,))
         wanted.on_update(lambda _: self._scene.later(lambda: self._toggle_target(wanted.value)))
 
-        def chosen(event: Any) -> None:
-            if event.client is not None:
-                self._scene.later(lambda: self._apply_solution(event.target.value))
-
-        self._choice.on_update(chosen)
-
+        self._on_input(self._choice, lambda: self._apply_solution(self._choice.value))
         return [wanted, self._reach_text, self._choice]
 
     def _toggle_target(self, wanted: bool) -> None:

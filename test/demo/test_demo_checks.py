@@ -34,7 +34,7 @@ ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
 
 @pytest.fixture(scope='module')
 def subject():
-    return Subject.of(ARM.read_text())
+    return Subject(ARM.read_text())
 
 
 def empty_report():
@@ -141,7 +141,7 @@ BEGIN, END = 300, 900
 
 @pytest.mark.parametrize('name', ['panda', 'xarm7', 'ur5', 'kinova', 'tiago'])
 def test_the_push_is_found(name, tmp_path):
-    subject = Subject.of(urdf_path(name).read_text())
+    subject = Subject(urdf_path(name).read_text())
     robot, tool, push = subject.robot, subject.tool, np.linalg.norm(subject.force)
     file = tmp_path / 'contact.yaml'
     asked = {'ros__parameters': subject.node_parameters()['contact_node']}
