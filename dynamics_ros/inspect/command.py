@@ -106,7 +106,7 @@ def _inspect(options: argparse.Namespace) -> int:
     description = parse_urdf(text)
     robot = Robot(build_model(description, options.root_joint))
     folder = Path(options.robot or '').expanduser().parent
-    visuals, looks = read_visual_geometry(text, folder)
+    _, looks = read_visual_geometry(text, folder)
     tool, reason = tool_frame_and_reason(description)
     if options.frame:
         tool, reason = options.frame, 'chosen by --frame'
@@ -118,7 +118,8 @@ def _inspect(options: argparse.Namespace) -> int:
         scene = Collisions(robot, text, folder=folder, ignore_unreadable=True)
         show(f'  {line}' for line in collisions(scene))
     if options.show:
-        with RobotPage(robot, visuals, tool, options.port) as shown:
+        port = options.port
+        with RobotPage(robot, frame=tool, description=text, port=port, folder=folder) as shown:
             print(f'\nthe page is at {shown.url}; Ctrl-C ends it', flush=True)
             shown.wait()
     return int(bool(odd))
