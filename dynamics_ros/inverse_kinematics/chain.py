@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -55,19 +54,34 @@ MIN_SPREAD = 1e-9
 """Spread of positions below which a frame only rotates [m]."""
 
 
-@dataclass(frozen=True)
 class Reach:
     """A ball that contains the origin of a frame at all configurations of the joints.
 
-    The root joint is at rest.
+    The root joint is at rest. The distance from the first joint to the frame is at most the sum of
+    the offsets between joints, the strokes of prismatic joints, and the offset of the frame.
 
     Attributes:
         centre: (3) position of the first joint in the frame of the root link [m].
         radius: [m], infinite if there is no bound.
     """
 
-    centre: tuple[float, float, float]
-    radius: float
+    def __init__(self, model: Model, frame: str) -> None:
+        """Compute the bound of a frame."""
+        target = model.frame(frame)
+        joints = [model.joints[body] for body in model.ancestors(target.body)]
+        if model.root_joint != 'fixed':
+            joints = joints[1:]
+        self.centre, self.radius = (0.0, 0.0, 0.0), math.inf
+        if joints:
+            radius = target.placement.translation.norm()
+            radius += sum(joint.placement.translation.norm() for joint in joints[1:])
+            self.radius = float(radius + sum(_stroke(model, joint) for joint in joints))
+            shoulder = joints[0].placement.translation
+            if joints[0].parent != ROOT:
+                carrier = model.joints[joints[0].parent]
+                shoulder = carrier.transform(neutral(model)).act(shoulder)
+            x, y, z = shoulder
+            self.centre = float(x), float(y), float(z)
 
     def excludes(self, position: Sequence[float], margin: float) -> bool:
         """Whether a point (3) in the frame of the root link is more than the margin [m] outside."""
@@ -232,7 +246,7 @@ class Chain:
         self.turning: tuple[int, ...] = tuple(np.flatnonzero(turning).tolist())
         self.q_index, self.v_index = _as_slice(q_index), _as_slice(v_index)
         self.multi_dof_joints = _multi_dof_joints(robot, placed)
-        self.reaches = tuple(reach_of(model, frame) for frame in frames)
+        self.reaches = tuple(Reach(model, frame) for frame in frames)
         self.search = robot.kernel('inverse_kinematics_search', *options)
         self.check = robot.kernel('inverse_kinematics_check', *options)
         self.sampled, starts = sampled, Starts(robot, frames, q_index, sampled, 0)
@@ -390,28 +404,6 @@ def _as_slice(index: NDArray[np.intp]) -> Index:
     if len(index) and np.array_equal(index, np.arange(index[0], index[0] + len(index))):
         return slice(int(index[0]), int(index[-1]) + 1)
     return index
-
-
-def reach_of(model: Model, frame: str) -> Reach:
-    """Compute the bound of a frame.
-
-    The distance from the first joint to the frame is at most the sum of the offsets between joints,
-    the strokes of prismatic joints, and the offset of the frame.
-    """
-    target = model.frame(frame)
-    joints = [model.joints[body] for body in model.ancestors(target.body)]
-    if model.root_joint != 'fixed':
-        joints = joints[1:]
-    if not joints:
-        return Reach((0.0, 0.0, 0.0), math.inf)
-    radius = target.placement.translation.norm()
-    radius += sum(joint.placement.translation.norm() for joint in joints[1:])
-    radius += sum(_stroke(model, joint) for joint in joints)
-    shoulder = joints[0].placement.translation
-    if joints[0].parent != ROOT:
-        shoulder = model.joints[joints[0].parent].transform(neutral(model)).act(shoulder)
-    x, y, z = shoulder
-    return Reach((float(x), float(y), float(z)), float(radius))
 
 
 def _stroke(model: Model, joint: Joint) -> float:
