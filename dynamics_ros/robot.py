@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from . import constraints
 from .constraints import Constraints
 from .errors import InvalidArgumentError, ModelError, meant
-from .inverse_kinematics import EitherResult, Solutions, solve_all, solve_each
+from .inverse_kinematics import InverseKinematicsResult, Solutions, solve_all, solve_each
 from .model import Model, build_model
 from .model.build import RootJoint
 from .model.formats import read_any
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from .constraints.dynamics import InverseDynamicsOptions
-    from .inverse_kinematics.solve import SolveAllOptions, SolveOptions
+    from .inverse_kinematics.options import SolveAllOptions, SolveOptions
     from .page import RobotPage
 
 
@@ -223,7 +223,7 @@ class Robot(RigidBodySystem):
         frame: str | Sequence[str] | None = None,
         seed: ArrayLike | None = None,
         **options: Unpack[SolveOptions],
-    ) -> EitherResult:
+    ) -> InverseKinematicsResult:
         """Finds a configuration within the joint limits that brings a frame to a target pose.
 
         Args:
@@ -232,12 +232,11 @@ class Robot(RigidBodySystem):
             frame: name of the frame, or names of the frames, to bring to the target; None is
                 ``tool_frame``.
             seed: (..., nq) first starting point; None starts at the middle of the limits.
-            options: keyword arguments of ``dynamics_ros.inverse_kinematics.solve``.
+            options: those of ``dynamics_ros.inverse_kinematics.Options``.
 
         Returns:
-            An InverseKinematicsResult, or InverseKinematicsResults if the target or the seed has
-            leading axes. Without a solution its q is the closest configuration, and ``success`` is
-            False.
+            The result, whose attributes are arrays if the target or the seed has leading axes.
+            Without a solution its q is the closest configuration, and ``success`` is False.
 
         Raises:
             UnknownOptionError: an option does not exist.
@@ -255,12 +254,11 @@ class Robot(RigidBodySystem):
 
         Args:
             target, frame, seed: see ``inverse_kinematics``.
-            options: keyword arguments of ``dynamics_ros.inverse_kinematics.solve_all``.
+            options: those of ``dynamics_ros.inverse_kinematics.Options``.
 
         Raises:
             UnknownOptionError: an option does not exist.
         """
-        check_options(solve_all, options)
         target = pose_matrices('target', target)
         frame = self.tool_frame if frame is None else frame
         return solve_all(self, target, frame, seed, **options)

@@ -19,8 +19,8 @@ from dynamics_ros.algorithms.linear_algebra.solve import (
     solve_factorized,
 )
 from dynamics_ros.model import Joint, Model
+from dynamics_ros.model.joints import VaryingJoint
 from dynamics_ros.model.model import combined
-from dynamics_ros.model.varying_joint import VaryingJoint
 from dynamics_ros.spatial import Force, Inertia, Motion, Scalar
 
 from .coriolis import BodyCoriolis, composite_bodies

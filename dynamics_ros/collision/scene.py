@@ -1,6 +1,11 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Distances between the links of a robot and obstacles in a configuration, and their Jacobians."""
+"""Distances between the links of a robot and obstacles in a configuration, and their Jacobians.
+
+Pairs that are not checked are adjacent links, those of an SRDF or, without an SRDF, those that are
+in contact in nearly all random configurations within the limits, as MoveIt's setup assistant does.
+A pair that is close in one posture alone stays.
+"""
 
 from __future__ import annotations
 
@@ -17,23 +22,25 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.errors import InvalidArgumentError, ModelError, UnknownFrameError
 from dynamics_ros.model import ROOT
-from dynamics_ros.model.collision_geometry import CollisionGeometry, read_collision_geometry
+from dynamics_ros.model.collision_geometry import (
+    CollisionGeometry,
+    read_collision_geometry,
+    read_document,
+)
+from dynamics_ros.model.model import Model
 from dynamics_ros.multibody.arguments import check_not_negative, finite_vector
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
-from .pairs import (
-    ADJACENT,
-    ALWAYS,
-    DISABLED,
-    SAME_BODY,
-    Pair,
-    adjacent_pairs,
-    disabled_pairs,
-    pair_of,
-)
 from .shapes import Body, Obstacle, coal
 
 Array = NDArray[np.float64]
+Pair = tuple[str, str]
+
+SAME_BODY = 'fixed to each other'
+ADJACENT = 'adjacent'
+DISABLED = 'disabled by the SRDF'
+ALWAYS = 'always in contact'
+"""Reasons why a pair is not checked."""
 
 SAMPLES = 500
 """Number of random configurations in which pairs are tested for permanent contact."""
@@ -132,7 +139,7 @@ class Collisions:
             advice = 'mend them, or pass ignore_unreadable=True to leave these shapes out'
             raise ModelError(f'collision shapes of {links}', f'{self.problems[0]}; {advice}')
         self._bodies = [
-            Body.of(link, shape)
+            Body(link, shape)
             for link, shapes in description.shapes.items()
             if link in known
             for shape in shapes
@@ -370,7 +377,7 @@ class Collisions:
             for link in ((obstacle.frame,) if obstacle.frame else ()) + tuple(obstacle.touching):
                 if link not in model.frame_indices:
                     raise UnknownFrameError(f'obstacle {name!r}', link, model.frame_indices)
-            bodies = [*bodies, Body.of(name, obstacle.shape(name))]
+            bodies = [*bodies, Body(name, obstacle.shape(name))]
             carriers.append(obstacle.frame)
             touching[name] = set(obstacle.touching)
         self._bodies, self.obstacles = bodies, dict(obstacles)
@@ -421,6 +428,59 @@ class Collisions:
     def pairs(self) -> tuple[Pair, ...]:
         """Pairs of links and obstacles that are checked."""
         return tuple(dict.fromkeys(self._names))
+
+
+def pair_of(first: str, second: str) -> Pair:
+    """Return two names in alphabetical order."""
+    return (first, second) if first < second else (second, first)
+
+
+def adjacent_pairs(model: Model, links: set[str]) -> set[Pair]:
+    """Return pairs of links that are joined by a joint, or through links without a shape.
+
+    Args:
+        model: the robot.
+        links: links with a shape.
+    """
+    pairs = set()
+    for name in links:
+        parent = model.frame(name).parent
+        while parent and parent not in links:
+            parent = model.frame(parent).parent
+        if parent:
+            pairs.add(pair_of(name, parent))
+    return pairs
+
+
+def disabled_pairs(
+    source: str | os.PathLike[str], links: set[str]
+) -> tuple[set[Pair], tuple[str, ...]]:
+    """Read the pairs that an SRDF disables.
+
+    Args:
+        source: SRDF text, or the path of a file.
+        links: links with a shape.
+
+    Returns:
+        The pairs, and names of links that are not among ``links``.
+
+    Raises:
+        ModelError: the SRDF is not XML, or an element lacks a link.
+    """
+    document, _ = read_document(source)
+    if document.tag != 'robot':
+        raise ModelError('SRDF', f'its root element is {document.tag!r}; expected <robot>')
+    pairs, named = set(), set()
+    for element in document.children('disable_default_collisions'):
+        link = element.text('link')
+        named.add(link)
+        pairs |= {pair_of(link, other) for other in links if other != link}
+    for tag, change in (('enable_collisions', pairs.discard), ('disable_collisions', pairs.add)):
+        for element in document.children(tag):
+            pair = pair_of(element.text('link1'), element.text('link2'))
+            named |= set(pair)
+            change(pair)
+    return pairs, tuple(sorted(named - links))
 
 
 def _cross(a: Array, b: Array) -> Array:

@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -116,7 +118,6 @@ def _moved(triangles: Array, pose: Array) -> Array:
     return moved
 
 
-@dataclass(frozen=True, eq=False)
 class Body:
     """A convex shape of coal with its bounding sphere.
 
@@ -128,62 +129,56 @@ class Body:
         radius: of the bounding sphere [m].
     """
 
-    link: str
     geometry: Any
-    pose: Array
-    centre: Array
-    radius: float
 
-    @classmethod
-    def of(cls, link: str, shape: Shape) -> Body:
-        """Return the body of a shape.
+    def __init__(self, link: str, shape: Shape) -> None:
+        """Make the geometry of a shape.
 
         Raises:
             ModelError: coal is not installed, or a mesh has no convex hull.
         """
         library, size = coal(), shape.size
-        if shape.kind == 'mesh':
-            return cls._hull(link, shape.triangles)
+        self.link, self.pose, self.centre = link, shape.pose, shape.pose[:3, 3]
         if shape.kind == 'box':
-            geometry, radius = library.Box(*size), 0.5 * float(np.linalg.norm(size))
+            self.geometry, self.radius = library.Box(*size), 0.5 * float(np.linalg.norm(size))
         elif shape.kind == 'sphere':
-            geometry, radius = library.Sphere(*size), size[0]
+            self.geometry, self.radius = library.Sphere(*size), size[0]
         elif shape.kind == 'cylinder':
-            geometry, radius = library.Cylinder(*size), float(np.hypot(size[0], 0.5 * size[1]))
+            self.geometry, self.radius = library.Cylinder(*size), math.hypot(size[0], 0.5 * size[1])
+        elif shape.kind == 'capsule':
+            self.geometry, self.radius = library.Capsule(*size), size[0] + 0.5 * size[1]
         else:
-            geometry, radius = library.Capsule(*size), size[0] + 0.5 * size[1]
-        return cls(link, geometry, shape.pose, shape.pose[:3, 3], radius)
-
-    @classmethod
-    def _hull(cls, link: str, triangles: Array) -> Body:
-        points = np.unique(triangles.reshape(-1, 3), axis=0)
-        centre = 0.5 * (points.min(axis=0) + points.max(axis=0))
-        try:
-            hull = scipy.spatial.ConvexHull(points - centre)
-        except scipy.spatial.QhullError:
-            corners = THICKNESS * np.array(list(np.ndindex(2, 2, 2))) - 0.5 * THICKNESS
-            points = (points[:, None] + corners).reshape(-1, 3)
-            try:
-                hull = scipy.spatial.ConvexHull(points - centre)
-            except scipy.spatial.QhullError:
-                raise ModelError(f'mesh of {link!r}', 'has no convex hull') from None
-        corners = hull.points[hull.vertices]
-        renumbered = np.zeros(len(hull.points), dtype=int)
-        renumbered[hull.vertices] = np.arange(len(hull.vertices))
-        library = coal()
-        vertices, faces = library.StdVec_Vec3s(), library.StdVec_Triangle()
-        for corner in corners:
-            vertices.append(corner)
-        for i, j, k in _outward(corners, renumbered[hull.simplices], hull.equations).tolist():
-            faces.append(library.Triangle(i, j, k))
-        pose = np.eye(4)
-        pose[:3, 3] = centre
-        radius = float(np.linalg.norm(corners, axis=1).max())
-        return cls(link, library.Convex(vertices, faces), pose, centre, radius)
+            points = np.unique(shape.triangles.reshape(-1, 3), axis=0)
+            self.centre = 0.5 * (points.min(axis=0) + points.max(axis=0))
+            self.pose = np.eye(4)
+            self.pose[:3, 3] = self.centre
+            corners, faces = _convex_hull(link, points - self.centre)
+            self.radius = float(np.linalg.norm(corners, axis=1).max())
+            vertices, triangles = library.StdVec_Vec3s(), library.StdVec_Triangle()
+            for corner in corners:
+                vertices.append(corner)
+            for face in faces.tolist():
+                triangles.append(library.Triangle(*face))
+            self.geometry = library.Convex(vertices, triangles)
 
 
-def _outward(corners: Array, faces: NDArray[np.intp], planes: Array) -> NDArray[np.intp]:
-    """Return faces (n, 3) with corners counterclockwise as seen from outside."""
-    a, b, c = (corners[faces[:, k]] for k in range(3))
-    inward = np.einsum('ij,ij->i', np.cross(b - a, c - a), planes[:, :3]) < 0.0
-    return np.where(inward[:, None], faces[:, ::-1], faces)
+def _convex_hull(link: str, points: Array) -> tuple[Array, NDArray[np.intp]]:
+    """Corners (k, 3) of the convex hull of points, and its faces (n, 3).
+
+    The corners of a face are counterclockwise as seen from outside. A flat mesh gets a thickness.
+
+    Raises:
+        ModelError: the points have no convex hull.
+    """
+    thick = THICKNESS * (np.array([*np.ndindex(2, 2, 2)]) - 0.5)
+    for cloud in (points, (points[:, None] + thick).reshape(-1, 3)):
+        with suppress(scipy.spatial.QhullError):
+            hull = scipy.spatial.ConvexHull(cloud)
+            break
+    else:
+        raise ModelError(f'mesh of {link!r}', 'has no convex hull')
+    a, b, c = cloud[hull.simplices].transpose(1, 0, 2)
+    inward = np.einsum('ij,ij->i', np.cross(b - a, c - a), hull.equations[:, :3]) < 0.0
+    faces = np.where(inward[:, None], hull.simplices[:, ::-1], hull.simplices)
+    used, faces = np.unique(faces, return_inverse=True)
+    return cloud[used], faces.reshape(-1, 3)

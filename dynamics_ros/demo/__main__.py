@@ -10,7 +10,6 @@ import math
 import os
 import sys
 import time
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from dynamics_ros.errors import DynamicsRosError
@@ -19,8 +18,7 @@ from .known_robots import LEGGED, read_description
 from .processes import Children, DemonstrationError, own_domain
 
 if TYPE_CHECKING:
-    from .arm import ArmDemonstration
-    from .legged import LeggedDemonstration
+    from .report import Demonstration
 
 MIN_DURATION = 5.0
 """Least duration of a round [s]."""
@@ -49,11 +47,11 @@ def _demonstrate(urdf: str, running: Children, options: argparse.Namespace, bega
         running.start('dynamics_ros_viewer', {'dynamics_ros_viewer': {'open': True}})
         print('the viewer opens http://localhost:8080', flush=True)
     # Imported late, because these modules read ROS_DOMAIN_ID.
-    course: ArmDemonstration | LeggedDemonstration
+    course: Demonstration
     if options.robot in LEGGED:
         from .legged import LeggedDemonstration
 
-        course = LeggedDemonstration(LEGGED[options.robot], urdf, running)
+        course = LeggedDemonstration(LEGGED[options.robot], urdf, running, began)
     else:
         from .arm import ArmDemonstration
 
@@ -66,7 +64,7 @@ def _demonstrate(urdf: str, running: Children, options: argparse.Namespace, bega
     except DemonstrationError as error:
         course.report.require(False, str(error))
     print(course.report.summary())
-    return _end(asdict(course.report), options)
+    return _end(course.report.json(), options)
 
 
 def _end(report: dict[str, Any], options: argparse.Namespace) -> int:
@@ -84,28 +82,15 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
         description='Runs the nodes with a simulated robot and checks their outputs. The exit code '
         'is 0 unless an output is wrong; figures that the machine is too slow for are reported.',
     )
-    parser.add_argument(
-        '--duration',
-        type=_duration,
-        default=math.inf,
-        metavar='S',
-        help=f'duration [s], at least {MIN_DURATION:g} (default: until Ctrl-C)',
-    )
-    parser.add_argument(
-        '--robot',
-        metavar='FILE',
-        help='URDF or xacro file, or the name of a legged robot, simulated in MuJoCo: '
-        + ', '.join(LEGGED)
-        + ' (default: the seven-joint arm)',
-    )
-    parser.add_argument(
-        '--viewer',
-        action='store_true',
-        help='show the robot on a local web page; needs the Python package viser',
-    )
-    parser.add_argument(
-        '--json', action='store_true', help='print one JSON object as the last line'
-    )
+    add = parser.add_argument
+    least = f'duration [s], at least {MIN_DURATION:g} (default: until Ctrl-C)'
+    add('--duration', type=_duration, default=math.inf, metavar='S', help=least)
+    robots = 'URDF or xacro file, or the name of a legged robot, simulated in MuJoCo: '
+    robots += f'{", ".join(LEGGED)} (default: the seven-joint arm)'
+    add('--robot', metavar='FILE', help=robots)
+    page = 'show the robot on a local web page; needs the Python package viser'
+    add('--viewer', action='store_true', help=page)
+    add('--json', action='store_true', help='print one JSON object as the last line')
     return parser.parse_args(arguments)
 
 

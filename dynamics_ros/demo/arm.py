@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped, WrenchStamped
@@ -32,14 +31,13 @@ from dynamics_ros.wire.conversions import (
 from dynamics_ros_msgs.msg import ContactState
 from dynamics_ros_msgs.srv import ComputeInverseDynamics, ComputeInverseKinematics
 
-from .client import Client, ServiceError, Track, matched, spun
+from .client import Client, Track, matched
 from .processes import Children
-from .report import Report
+from .report import Demonstration, Report, reported
 from .screen import Cell, Screen, View, listed
 from .subject import Subject
 
 Array = NDArray[np.float64]
-Answer = TypeVar('Answer')
 
 PUSH_TOLERANCE = 5.0
 """Tolerance of the estimated force in steady state [%]."""
@@ -55,7 +53,6 @@ _SETTLED = 0.4  # share of the push after which it is in steady state
 _EDGE = 50_000_000  # ns excluded at the end of the push
 _MIN_SAMPLES = 10
 
-_ROUND = 12.0  # s, duration of a round, if there are several
 _QUIET = 0.1  # share of a round before the push, in which no contact may be reported
 _PUSH = 0.35  # share of a round that the push lasts
 _MAX_PUSH_DURATION = 4.0  # s
@@ -63,69 +60,16 @@ _PAUSE = 0.3  # s, between the push and the service calls
 _SEARCH_TIMEOUT = 5.0  # s, timeout of a search, which the service allows at most
 
 
-class State(NamedTuple):
-    """Positions and velocities (n each) of a joint state, in the joint order of the robot."""
-
-    q: Array
-    v: Array
-
-
-@dataclass(kw_only=True)
-class ArmReport(Report):
-    """Figures of one round; None if they were not determined."""
-
-    rows = (
-        ('joint states', '{0.joint_state_rate_hz:.0f} a second'),
-        ('pose of {0.tool}', 'off by {0.pose_error_m:.0e} m, {0.pose_error_rad:.0e} rad at most'),
-        ('gravity torques', 'off by {0.gravity_torque_error_nm:.0e} Nm at most'),
-        (
-            'push {0.rounds} at {0.tool}',
-            '{0.push_true_n:.2f} N, estimated {0.push_estimated_n:.2f} N',
-        ),
-        ('', '{0.push_compared} off by {0.push_error_percent:.2f} %'),
-        ('', 'detected after {0.push_detected_after_ms:.0f} ms at {0.contact_link!r}'),
-        (
-            'inverse kinematics, call {0.rounds}',
-            'off by {0.inverse_kinematics_error_m:.0e} m, {0.inverse_kinematics_ms:.1f} ms',
-        ),
-        (
-            'inverse dynamics, call {0.rounds}',
-            'off by {0.inverse_dynamics_error_nm:.0e} Nm, {0.inverse_dynamics_ms:.1f} ms',
-        ),
-    )
-    tool: str
-    rounds: int = 1  # number of this round, its push and its calls
-    startup_s: float | None = None  # from the start to the first message of every output
-    joint_state_rate_hz: float | None = None
-    pose_error_m: float | None = None  # largest, relative to the simulator at the same stamp
-    pose_error_rad: float | None = None
-    gravity_torque_error_nm: float | None = None  # to the gradient of the potential energy
-    push_true_n: float | None = None  # magnitudes of the mean forces in steady state
-    push_estimated_n: float | None = None
-    push_error_percent: float | None = None  # median of |estimated - true| / |true|
-    push_compared: str = 'force'  # 'joint torques' if they do not determine the force
-    push_detected_after_ms: float | None = None  # from the first joint state of the push
-    contact_link: str | None = None  # that contact_node reports at the end of the push
-    inverse_kinematics_success: bool = False
-    inverse_kinematics_error_m: float | None = None  # by kernels in plain Python
-    inverse_kinematics_ms: float | None = None  # time of the call
-    inverse_dynamics_error_nm: float | None = None  # to kernels in plain Python
-    inverse_dynamics_ms: float | None = None  # time of the call
-
-    def next(self) -> ArmReport:
-        """Empty report of the next round, with the failures of this one and of earlier ones."""
-        return ArmReport(
-            robot=self.robot,
-            joints=self.joints,
-            tool=self.tool,
-            rounds=self.rounds + 1,
-            startup_s=self.startup_s,
-            failures=list(self.failures),
-        )
-
-
 class Outputs:
-    """Outputs of the nodes and ground truth of the simulator, and calls of the services."""
+    """Outputs of the nodes and ground truth of the simulator, and calls of the services.
+
+    Attributes:
+        joint_states: positions and velocities (2, n).
+        pose, true_pose: pose (4, 4) of the tool.
+        gravity: gravity torques (n).
+        wrench, true_wrench: wrench (6) at the tool, in its axes.
+        contact: contact states.
+    """
 
     def __init__(self, client: Client, subject: Subject) -> None:
         """Subscribe to the outputs."""
@@ -133,21 +77,17 @@ class Outputs:
         self._names = list(subject.robot.joint_names)
         tool = topic_names([subject.tool])[subject.tool]
         contact, truth = '/contact_node', '/robot_simulator/ground_truth'
-        self.joint_states = client.subscribe('/joint_states', JointState, self._state)
-        self.pose = client.subscribe(f'/kinematics_node/{tool}/pose', PoseStamped, _matrix)
-        gravity = '/dynamics_node/gravity_torques'
-        self.gravity = client.subscribe(gravity, JointState, self._efforts)
-        self.wrench = client.subscribe(f'{contact}/{tool}/wrench', WrenchStamped, _wrench)
-        state = f'{contact}/contact_state'
-        self.contact: Track[ContactState] = client.subscribe(state, ContactState)
-        self.true_pose = client.subscribe(f'{truth}/pose', PoseStamped, _matrix)
-        self.true_wrench = client.subscribe(f'{truth}/wrench', WrenchStamped, _wrench)
-        self._solve = client.service(
-            ComputeInverseKinematics, '/kinematics_node/compute_inverse_kinematics'
-        )
-        self._inverse_dynamics = client.service(
-            ComputeInverseDynamics, '/dynamics_node/compute_inverse_dynamics'
-        )
+        watch = client.subscribe
+        self.joint_states = watch('/joint_states', JointState, self._state)
+        self.pose = watch(f'/kinematics_node/{tool}/pose', PoseStamped, _matrix)
+        self.gravity = watch('/dynamics_node/gravity_torques', JointState, self._efforts)
+        self.wrench = watch(f'{contact}/{tool}/wrench', WrenchStamped, _wrench)
+        self.contact: Track[ContactState] = watch(f'{contact}/contact_state', ContactState)
+        self.true_pose = watch(f'{truth}/pose', PoseStamped, _matrix)
+        self.true_wrench = watch(f'{truth}/wrench', WrenchStamped, _wrench)
+        kinematics, dynamics = '/kinematics_node/compute_inverse', '/dynamics_node/compute_inverse'
+        self._solve = client.service(ComputeInverseKinematics, f'{kinematics}_kinematics')
+        self._inverse_dynamics = client.service(ComputeInverseDynamics, f'{dynamics}_dynamics')
 
     def tracks(self) -> list[Track[Any]]:
         """All stored topics."""
@@ -155,31 +95,27 @@ class Outputs:
 
     def inverse_kinematics(self, target: Array) -> tuple[Array, float]:
         """Joint positions (n) that bring the tool to a pose (4, 4), and the call time [s]."""
-        stamp = self._client.node.get_clock().now().to_msg()
         request = ComputeInverseKinematics.Request(
             frame=self._subject.tool,
-            target=pose_stamped(stamp, self._subject.robot.root_frame, target),
+            target=pose_stamped(self._client.now(), self._subject.robot.root_frame, target),
             timeout=duration_message(_SEARCH_TIMEOUT),
         )
         response, took = self._client.call(self._solve, request)
         return self._in_order(response.solution.name, response.solution.position), took
 
-    def inverse_dynamics(self, state: State, a: Array) -> tuple[Array, float]:
+    def inverse_dynamics(self, q: Array, v: Array, a: Array) -> tuple[Array, float]:
         """Joint torques (n) for accelerations a (n) in a state, and the call time [s]."""
-        stamp = self._client.node.get_clock().now().to_msg()
         request = ComputeInverseDynamics.Request(
-            state=joint_state(stamp, self._names, position=state.q, velocity=state.v),
+            state=joint_state(self._client.now(), self._names, position=q, velocity=v),
             acceleration_names=self._names,
             accelerations=a.tolist(),
         )
         response, took = self._client.call(self._inverse_dynamics, request)
         return self._in_order(response.torques.name, response.torques.effort), took
 
-    def _state(self, message: JointState) -> State:
-        return State(
-            self._in_order(message.name, message.position),
-            self._in_order(message.name, message.velocity),
-        )
+    def _state(self, message: JointState) -> Array:
+        values = message.position, message.velocity
+        return np.array([self._in_order(message.name, x) for x in values])
 
     def _efforts(self, message: JointState) -> Array:
         return self._in_order(message.name, message.effort)
@@ -193,7 +129,7 @@ class Outputs:
 class Measures:
     """Fills a report with figures of the messages since the stamp ``first`` [ns]."""
 
-    def __init__(self, report: ArmReport, outputs: Any, subject: Subject, first: int = 0) -> None:
+    def __init__(self, report: Report, outputs: Any, subject: Subject, first: int = 0) -> None:
         self._report, self._outputs, self._subject = report, outputs, subject
         self._first = first
 
@@ -203,7 +139,7 @@ class Measures:
         samples = matched(outputs.pose, outputs.true_pose, first=self._first, most=1000)
         if self._are_enough('pose', samples):
             m, rad = np.max([pose_error(A, B) for _, A, B in samples], axis=0).tolist()
-            self._report.pose_error_m, self._report.pose_error_rad = m, rad
+            self._report.figures.update(pose_error_m=m, pose_error_rad=rad)
             fits = max(m, rad) <= _POSE_TOLERANCE
             self._report.require(fits, f'the pose is off by {m:.1e} m, {rad:.1e} rad')
 
@@ -213,14 +149,13 @@ class Measures:
         # Few, because the true torques of a state take a millisecond.
         samples = matched(outputs.gravity, outputs.joint_states, first=self._first, most=50)
         if self._are_enough('gravity torques', samples):
-            truth = [self._subject.reference.gravity(state.q) for *_, state in samples]
+            truth = [self._subject.reference.gravity(q) for *_, (q, _) in samples]
             torques = [torques for _, torques, _ in samples]
-            error = self._torque_error('gravity torques', torques, truth)
-            self._report.gravity_torque_error_nm = error
+            self._torques('gravity torques', 'gravity_torque_error_nm', torques, truth)
 
     def push(self, quiet: int, duration: float) -> None:
         """Detection and estimate of a push after the stamp ``quiet`` [ns], of a duration [s]."""
-        report, outputs = self._report, self._outputs
+        figures, outputs = self._report.figures, self._outputs
         truth = matched(outputs.true_wrench, first=quiet)
         pushed = [t for t, wrench in truth if np.any(wrench)]
         if not pushed:
@@ -235,59 +170,66 @@ class Measures:
         touched = [t for t, contact in contacts if contact.state != ContactState.NONE]
         early = sum(t <= calm for t in touched)
         self._expect('contact', not early, f'{early} messages report a contact before the push')
-        delays = [(t - began) * 1e-6 for t in touched if t >= began]
-        report.push_detected_after_ms = delays[0] if delays else None
-        detected = bool(delays) and delays[0] <= _MAX_DETECTION_TIME
+        delay = next(((t - began) * 1e-6 for t in touched if t >= began), None)
+        detected = delay is not None and delay <= _MAX_DETECTION_TIME
         failure = f'the push was not detected within {_MAX_DETECTION_TIME:g} ms'
         self._expect('contact', detected, failure)
         links = [contact.link for t, contact in contacts if t >= steady]
-        report.contact_link = links[-1] if links else None
+        figures.update(push_detected_after_ms=delay, contact_link=links[-1] if links else None)
 
     def _force(self, first: int, last: int) -> None:
-        report, outputs, subject = self._report, self._outputs, self._subject
+        figures, outputs, subject = self._report.figures, self._outputs, self._subject
         tracks = outputs.wrench, outputs.true_wrench, outputs.true_pose, outputs.joint_states
         samples = matched(*tracks, first=first, last=last)
         if not self._are_enough('push', samples):
             return
-        true = np.array([in_root(true, pose) for _, _, true, pose, _ in samples])
-        estimated = np.array([in_root(wrench, pose) for _, wrench, _, pose, _ in samples])
-        report.push_true_n = float(np.linalg.norm(true[:, :3].mean(axis=0)))
-        report.push_estimated_n = float(np.linalg.norm(estimated[:, :3].mean(axis=0)))
+        true, estimated = (
+            np.array([in_root(sample[k], sample[3]) for sample in samples]) for k in (2, 1)
+        )
+        figures['push_true_n'], figures['push_estimated_n'] = (
+            float(np.linalg.norm(x[:, :3].mean(axis=0))) for x in (true, estimated)
+        )
+        compared = 'force'
         if subject.observable:
             true, estimated = true[:, :3], estimated[:, :3]
         else:
             # Several wrenches have the same joint torques, so the torques are compared.
-            report.push_compared = 'joint torques'
-            J = [subject.reference.jacobian(state.q, subject.tool) for *_, state in samples]
+            compared = 'joint torques'
+            J = [subject.reference.jacobian(q, subject.tool) for *_, (q, _) in samples]
             true, estimated = (np.einsum('tij,ti->tj', J, x) for x in (true, estimated))
         errors = np.linalg.norm(estimated - true, axis=1) / np.linalg.norm(true, axis=1)
-        error = report.push_error_percent = 100.0 * float(np.median(errors))
-        failure = f'the estimated push is off by {error:.1f} % ({report.push_compared})'
+        error = 100.0 * float(np.median(errors))
+        figures.update(push_compared=compared, push_error_percent=error)
+        failure = f'the estimated push is off by {error:.1f} % ({compared})'
         self._expect('push', error < PUSH_TOLERANCE, failure)
 
     def inverse_kinematics(self, target: Array, q: Array, took: float) -> None:
         """Check a solution q (n) for a target (4, 4) by forward kinematics in plain Python."""
         report, robot, tool = self._report, self._subject.robot, self._subject.tool
         m, rad = pose_error(self._subject.reference.forward_kinematics(q, tool), target)
-        report.inverse_kinematics_error_m, report.inverse_kinematics_ms = m, took * 1e3
         inside = bool(np.all((q >= robot.lower_limits - 1e-9) & (q <= robot.upper_limits + 1e-9)))
         report.require(inside, 'inverse kinematics leaves the joint limits')
         close = max(m, rad) <= _SOLUTION_TOLERANCE
         report.require(close, f'inverse kinematics misses by {m:.1e} m, {rad:.1e} rad')
-        report.inverse_kinematics_success = inside and close
+        report.figures.update(
+            inverse_kinematics_success=inside and close,
+            inverse_kinematics_error_m=m,
+            inverse_kinematics_ms=took * 1e3,
+        )
 
     def inverse_dynamics(self, truth: Array, torques: Array, took: float) -> None:
         """Compare torques (n) of the service with those of kernels in plain Python."""
-        error = self._torque_error('inverse dynamics', [torques], [truth])
-        self._report.inverse_dynamics_error_nm = error
-        self._report.inverse_dynamics_ms = took * 1e3
+        self._torques('inverse dynamics', 'inverse_dynamics_error_nm', [torques], [truth])
+        self._report.figures['inverse_dynamics_ms'] = took * 1e3
 
-    def _torque_error(self, what: str, torques: Sequence[Array], truth: Sequence[Array]) -> float:
-        """Largest error; more than ``_TORQUE_TOLERANCE`` is a failure."""
+    def _torques(
+        self, what: str, figure: str, torques: Sequence[Array], truth: Sequence[Array]
+    ) -> None:
+        """Set the largest error of torques; more than ``_TORQUE_TOLERANCE`` is a failure."""
         error = float(np.max(np.abs(np.subtract(torques, truth))))
         allowed = _TORQUE_TOLERANCE * max(1.0, float(np.max(np.abs(truth))))
+        self._report.figures[figure] = error
         self._report.require(error <= allowed, f'{what}: off by {error:.1e} Nm')
-        return error
 
     def _are_enough(self, what: str, samples: Sequence[Any]) -> bool:
         enough = len(samples) >= _MIN_SAMPLES
@@ -307,13 +249,37 @@ class Measures:
             self._report.require(False, failure)
 
 
-class ArmDemonstration:
-    """Pushes a simulated arm and calls the services of the nodes in rounds, each with a report.
+class ArmDemonstration(Demonstration):
+    """Pushes a simulated arm and calls the services of the nodes.
 
-    Attributes:
-        report: report of the last complete round; before that, of the current one.
-        complete: whether a round is complete.
+    Errors of poses are relative to the simulator at the same stamp, those of torques and of inverse
+    kinematics to a `LagrangianReference`. The error of a push is the median of
+    |estimated - true| / |true| in steady state; its delay counts from its first joint state.
     """
+
+    rows = (
+        ('joint states', '{joint_state_rate_hz:.0f} a second'),
+        ('pose of {tool}', 'off by {pose_error_m:.0e} m, {pose_error_rad:.0e} rad at most'),
+        ('gravity torques', 'off by {gravity_torque_error_nm:.0e} Nm at most'),
+        ('push {rounds} at {tool}', '{push_true_n:.2f} N, estimated {push_estimated_n:.2f} N'),
+        ('', '{push_compared} off by {push_error_percent:.2f} %'),
+        ('', 'detected after {push_detected_after_ms:.0f} ms at {contact_link!r}'),
+        (
+            'inverse kinematics, call {rounds}',
+            'off by {inverse_kinematics_error_m:.0e} m, {inverse_kinematics_ms:.1f} ms',
+        ),
+        (
+            'inverse dynamics, call {rounds}',
+            'off by {inverse_dynamics_error_nm:.0e} Nm, {inverse_dynamics_ms:.1f} ms',
+        ),
+    )
+    measured = (
+        *('joint_state_rate_hz', 'pose_error_m', 'pose_error_rad', 'gravity_torque_error_nm'),
+        *('push_true_n', 'push_estimated_n', 'push_error_percent', 'push_compared'),
+        *('push_detected_after_ms', 'contact_link', 'inverse_kinematics_success'),
+        *('inverse_kinematics_error_m', 'inverse_kinematics_ms'),
+        *('inverse_dynamics_error_nm', 'inverse_dynamics_ms'),
+    )
 
     def __init__(self, urdf: str, running: Children, began: float) -> None:
         """Start the processes; the program was started at a time ``began`` [s, monotonic].
@@ -322,37 +288,20 @@ class ArmDemonstration:
             ModelError: the description is invalid, or the robot cannot be simulated or pushed.
         """
         running.start('robot_simulator', {'robot_simulator': {'robot_description': urdf}})
-        self._subject = Subject.of(urdf)
-        running.start('dynamics_ros', self._subject.node_parameters())
-        self._running, self._began = running, began
-        robot = self._subject.robot
-        self.report = ArmReport(robot=robot.name, joints=robot.nv, tool=self._subject.tool)
+        self._subject = subject = Subject(urdf)
+        running.start('dynamics_ros', subject.node_parameters())
+        robot = subject.robot
+        super().__init__(running, began, robot=robot.name, joints=robot.nv, tool=subject.tool)
         self.report.require(not robot.massless_bodies, robot.model.doubt)
-        self.complete = False
         self._rng = np.random.default_rng(0)
 
-    def run(self, duration: float) -> None:
-        """Run rounds for a duration [s] from the first outputs on; infinite: until interrupted.
+    def subscribe(self, client: Client) -> None:
+        """Subscribe to all outputs."""
+        self._outputs = Outputs(client, self._subject)
 
-        Raises:
-            DemonstrationError: a process has ended or sends no messages.
-        """
-        rounds = 0 if math.isinf(duration) else max(1, round(duration / _ROUND))
-        with spun(self._running) as client:
-            outputs = Outputs(client, self._subject)
-            client.wait_for(client.silent)
-            self.report.startup_s = time.monotonic() - self._began
-            with Screen(lambda: self._view(outputs)) as screen:
-                client.show = screen.update
-                screen.event(f'everything runs, {self.report.startup_s:.1f} s after the start')
-                end = time.monotonic() + duration - 0.5 * _ROUND
-                while not self.complete or time.monotonic() < end:
-                    self._round(client, outputs, screen, duration / rounds if rounds else _ROUND)
-
-    def _round(self, client: Client, outputs: Outputs, screen: Screen, duration: float) -> None:
-        subject, report = self._subject, self.report
-        if self.complete:
-            report = report.next()
+    def round(self, client: Client, screen: Screen, report: Report, duration: float) -> None:
+        """Push the tool, then call inverse kinematics and inverse dynamics."""
+        subject, outputs, figures = self._subject, self._outputs, report.figures
         measures = Measures(report, outputs, subject, first=outputs.joint_states.newest)
         began, count = time.monotonic(), outputs.joint_states.count
 
@@ -360,80 +309,75 @@ class ArmDemonstration:
         quiet, seconds = outputs.joint_states.newest, min(_PUSH * duration, _MAX_PUSH_DURATION)
         size = float(np.linalg.norm(subject.force))
         text = f'{size:.2f} N, ({listed(subject.force)}) N, {seconds:.1f} s'
-        screen.event(f'push {report.rounds} at {subject.tool}: {text}')
-        ask(report, 'push', lambda: client.push(subject.tool, subject.force, seconds))
+        screen.event(f'push {figures["rounds"]} at {subject.tool}: {text}')
+        with reported(report, 'push'):
+            client.push(subject.tool, subject.force, seconds)
         client.watch(seconds + _PAUSE)
         # A slow machine simulates and estimates later.
         over = quiet + round((seconds + _PAUSE) * 1e9)
         client.wait_for(lambda: client.behind(over, outputs.tracks()))
         measures.push(quiet, seconds)
-        if report.push_detected_after_ms is not None:
-            link = f'at link {report.contact_link}' if report.contact_link else 'at no known link'
-            screen.event(f'detected after {report.push_detected_after_ms:.0f} ms, {link}')
-        if report.push_error_percent is not None:
+        if (delay := figures['push_detected_after_ms']) is not None:
+            link = figures['contact_link']
+            place = f'at link {link}' if link else 'at no known link'
+            screen.event(f'detected after {delay:.0f} ms, {place}')
+        if figures['push_error_percent'] is not None:
             screen.event(
-                f'estimated {report.push_estimated_n:.2f} N of {report.push_true_n:.2f} N, '
-                f'{report.push_compared} off by {report.push_error_percent:.2f} %'
+                'estimated {push_estimated_n:.2f} N of {push_true_n:.2f} N, '
+                '{push_compared} off by {push_error_percent:.2f} %'.format_map(figures)
             )
 
         target = subject.reference.forward_kinematics(subject.target(), subject.tool)
-        figure = 'inverse kinematics'
-        if answer := ask(report, figure, lambda: outputs.inverse_kinematics(target)):
-            measures.inverse_kinematics(target, *answer)
-            screen.event(f'{figure} in {answer[1] * 1e3:.1f} ms: {listed(answer[0])}')
+        with reported(report, what := 'inverse kinematics'):
+            q, took = outputs.inverse_kinematics(target)
+            measures.inverse_kinematics(target, q, took)
+            screen.event(f'{what} in {took * 1e3:.1f} ms: {listed(q)}')
         client.watch(_PAUSE)
         state = outputs.joint_states.latest
         assert state is not None
-        a = self._rng.uniform(-1.0, 1.0, size=subject.robot.nv)
-        figure = 'inverse dynamics'
-        if answer := ask(report, figure, lambda: outputs.inverse_dynamics(state, a)):
-            truth = subject.reference.inverse_dynamics(state.q, state.v, a)
-            measures.inverse_dynamics(truth, *answer)
-            screen.event(f'{figure} in {answer[1] * 1e3:.1f} ms, Nm: {listed(answer[0])}')
+        (q, v), a = state, self._rng.uniform(-1.0, 1.0, size=subject.robot.nv)
+        with reported(report, what := 'inverse dynamics'):
+            tau, took = outputs.inverse_dynamics(q, v, a)
+            measures.inverse_dynamics(subject.reference.inverse_dynamics(q, v, a), tau, took)
+            screen.event(f'{what} in {took * 1e3:.1f} ms, Nm: {listed(tau)}')
         client.watch(began + duration - time.monotonic())
 
-        seconds = time.monotonic() - began
-        rate = report.joint_state_rate_hz = (outputs.joint_states.count - count) / seconds
+        rate = (outputs.joint_states.count - count) / (time.monotonic() - began)
+        figures['joint_state_rate_hz'] = rate
         if rate < _MIN_RATE:
             report.late['joint states'] = f'only {rate:.0f} a second'
         measures.poses()
         measures.gravity()
         for figure, how in report.late.items():
             screen.event(f'this machine is too slow: {figure}, {how}')
-        self.report, self.complete = report, True
 
-    def _view(self, outputs: Outputs) -> View:
+    def view(self) -> View:
         """Joints with their torques, and the push beside its estimate."""
-        robot, subject = self._subject.robot, self._subject
-        state, gravity = outputs.joint_states.latest, outputs.gravity.latest
-        contact: Any = outputs.contact.latest
-        unknown = np.full(robot.nv, math.nan)
-        external = {}
-        if contact is not None:
-            pairs = zip(contact.external_torques, contact.contact_thresholds, strict=True)
-            external = dict(zip(contact.joint_names, map(Cell._make, pairs), strict=True))
-        q = unknown if state is None else state.q
-        tau = unknown if gravity is None else gravity
+        robot, tool, outputs = self._subject.robot, self._subject.tool, self._outputs
+
+        def now(track: Track[Array], *shape: int) -> Array:
+            value = track.latest
+            return np.full(shape, math.nan) if value is None else value
+
+        (q, _), tau = now(outputs.joint_states, 2, robot.nv), now(outputs.gravity, robot.nv)
+        contact: Any = outputs.contact.latest or ContactState()
+        pairs = zip(contact.external_torques, contact.contact_thresholds, strict=True)
+        external = dict(zip(contact.joint_names, map(Cell._make, pairs), strict=True))
+        joints = zip(robot.joint_names, q, tau, robot.effort_limits, strict=True)
         rows = [
-            (name, (Cell(q[i]), Cell(tau[i], limit), external.get(name, Cell(math.nan))))
-            for i, (name, limit) in enumerate(
-                zip(robot.joint_names, robot.effort_limits, strict=True)
-            )
+            (name, (Cell(x), Cell(torque, limit), external.get(name, Cell(math.nan))))
+            for name, x, torque, limit in joints
         ]
-        touched = contact is not None and contact.state != ContactState.NONE
-        place = f', contact at {contact.link}' if contact and touched else ''
+        wrenches = {'push': outputs.true_wrench, 'estimated': outputs.wrench}
         forces = {
-            name: 0.0 if wrench is None else float(np.linalg.norm(wrench[:3]))
-            for name, wrench in (
-                ('push', outputs.true_wrench.latest),
-                ('estimated', outputs.wrench.latest),
-            )
+            name: float(np.linalg.norm(np.nan_to_num(now(track, 6)[:3])))
+            for name, track in wrenches.items()
         }
-        pose = outputs.pose.latest
-        where = '-' if pose is None else ' '.join(f'{x:.3f}' for x in pose[:3, 3] + 0.0)
-        largest = 0.0 if gravity is None else np.abs(gravity).max()
+        place = f', contact at {contact.link}' if contact.state != ContactState.NONE else ''
+        where = ' '.join(f'{x:.3f}' for x in now(outputs.pose, 4, 4)[:3, 3] + 0.0)
+        largest = np.abs(np.nan_to_num(tau)).max()
         return View(
-            f'{robot.name}, {subject.tool} at {where} m{place}',
+            f'{robot.name}, {tool} at {where} m{place}',
             ('joint', 'position', 'gravity', 'external'),
             rows,
             forces,
@@ -442,21 +386,9 @@ class ArmDemonstration:
         )
 
 
-def ask(report: Report, figure: str, question: Callable[[], Answer]) -> Answer | None:
-    """Response of a service; None if it failed, which is added to the report."""
-    try:
-        return question()
-    except ServiceError as error:
-        if error.late:
-            report.late[figure] = str(error)
-        else:
-            report.require(False, str(error))
-        return None
-
-
 def _misses_messages(track: Track[Any], first: int, last: int) -> bool:
     """Whether there are gaps between the messages from one stamp to another [ns]."""
-    stamps = [first, *sorted(t for t in track.stamps() if first < t < last), last]
+    stamps = [first, *sorted(t for t in track.messages.copy() if first < t < last), last]
     return any(later - earlier > _MAX_GAP for earlier, later in pairwise(stamps))
 
 

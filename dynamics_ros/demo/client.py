@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 import rclpy
+from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Wrench
 from numpy.typing import NDArray
 from rclpy.node import Node
@@ -62,6 +63,7 @@ class Track(Generic[Value]):
     Attributes:
         read: converts a received message to its value, when the value is requested: most of the
             thousands of messages per second are only counted.
+        messages: stored messages by stamp.
         count: number of received messages.
         newest: stamp of the latest message; 0 before the first one.
     """
@@ -69,8 +71,7 @@ class Track(Generic[Value]):
     def __init__(self, read: Callable[[Any], Value] = lambda message: message) -> None:
         self.read = read
         self.messages: dict[int, Any] = {}
-        self.count = 0
-        self.newest = 0
+        self.count = self.newest = 0
 
     @property
     def latest(self) -> Value | None:
@@ -85,10 +86,6 @@ class Track(Generic[Value]):
             del self.messages[next(iter(self.messages))]
         self.newest = stamp
         self.count += 1
-
-    def stamps(self) -> list[int]:
-        """Stored stamps [ns]."""
-        return list(self.messages)
 
 
 def matched(
@@ -134,11 +131,8 @@ class Client:
     ) -> Track[Value]:
         """Subscribe to a topic as bytes; ``value`` converts a message when it is requested."""
         track = Track(lambda data: value(deserialize_message(data, kind)))
-
-        def receive(data: bytes) -> None:
-            track.add(stamp_of(data), data)
-
         self._tracks[topic] = track
+        receive = lambda data: track.add(stamp_of(data), data)  # noqa: E731
         self.node.create_subscription(kind, topic, receive, _QOS, raw=True)
         return track
 
@@ -146,6 +140,10 @@ class Client:
         """Client of a service, for which ``wait_for(silent)`` waits."""
         self._services.append(self.node.create_client(kind, name))
         return self._services[-1]
+
+    def now(self) -> Time:
+        """Stamp of now."""
+        return self.node.get_clock().now().to_msg()
 
     def watch(self, seconds: float) -> None:
         """Wait for a time [s]."""

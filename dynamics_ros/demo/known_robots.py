@@ -78,21 +78,15 @@ def read_description(robot: str | None) -> str:
     from ament_index_python.packages import get_package_share_directory
 
     if robot in LEGGED:
-        return _legged_description(robot)
+        try:
+            if find_spec('mujoco') is not None:
+                return (robots_folder() / LEGGED[robot].file).read_text(encoding='utf-8')
+        except FileNotFoundError:
+            pass
+        cure = f'{sys.executable} -m pip install {NEEDED}'
+        raise ModelError(f'robot {robot!r}', f'takes packages that are not installed: {cure}')
     if robot and robot.isidentifier() and not Path(robot).exists():
         reason = f'neither a file nor a known robot ({", ".join(LEGGED)}){meant(robot, LEGGED)}'
         raise ModelError(f'robot {robot!r}', reason)
     own = Path(get_package_share_directory('dynamics_ros'), 'urdf', 'seven_joint_arm.urdf')
     return read_description_file(robot or own)
-
-
-def _legged_description(name: str) -> str:
-    try:
-        path = robots_folder() / LEGGED[name].file
-        found = find_spec('mujoco') is not None
-    except FileNotFoundError:
-        found = False
-    if not found:
-        cure = f'{sys.executable} -m pip install {NEEDED}'
-        raise ModelError(f'robot {name!r}', f'takes packages that are not installed: {cure}')
-    return path.read_text(encoding='utf-8')

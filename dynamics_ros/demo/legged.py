@@ -4,9 +4,6 @@
 
 from __future__ import annotations
 
-import math
-import time
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,56 +14,43 @@ from dynamics_ros.model.urdf import read_urdf
 from dynamics_ros.robot import Robot
 from dynamics_ros_msgs.msg import FootContacts
 
-from .client import Client, ServiceError, Track, matched, spun
+from .client import Client, Track, matched
 from .known_robots import LeggedRobot
 from .processes import Children
-from .report import Report
+from .report import Demonstration, Report, reported
 from .screen import Cell, Screen, View
 
 Array = NDArray[np.float64]
 
 _FORCE_TOLERANCE = 5.0  # RMS error of a vertical foot force, % of an even share of the weight
 _MIN_RIGHT_PERCENT = 99.0  # samples in which contact_node is right about the feet in contact
-_ROUND = 12.0  # s
-_SETTLING = 2.5  # s, until the robot stands and the filters have settled after touch-down
 _PUSH = 2.0  # s
 _EDGE = 300_000_000  # ns after a push begins or ends, in which the delay of the observer dominates
 _SHARE = 0.15  # share of the weight that the push has
 
 
-@dataclass(kw_only=True)
-class LeggedReport(Report):
-    """Results; forces are vertical, and errors relative to an even share of the weight."""
+class LeggedDemonstration(Demonstration):
+    """Pushes a legged robot, and checks its foot forces.
 
-    rows = (
-        ('weight', '{0.weight_n:.1f} N, on the feet {0.true_n:.1f} N, estimated {0.felt_n:.1f} N'),
-        ('push downward', '{0.push_n:.1f} N, estimated {0.pushed_n:.1f} N'),
-        ('force by the observer', 'off by {0.observer_error_percent:.1f} % of a foot, RMS'),
-        ('force by constraints', 'off by {0.constraint_error_percent:.1f} % of a foot, RMS'),
-        ('feet in contact', 'right in {0.contact_right_percent:.1f} % of {0.samples} states'),
-    )
-    feet: tuple[str, ...]
-    weight_n: float
-    samples: int = 0  # number of compared states
-    true_n: float | None = None  # sum over the feet before the push
-    felt_n: float | None = None  # the same, estimated
-    pushed_n: float | None = None  # increase of the sum during the push, by constraint forces;
-    # the forces of the observer do not contain a push at the base
-    push_n: float = 0.0  # downward component of the push
-    observer_error_percent: float | None = None
-    constraint_error_percent: float | None = None
-    contact_right_percent: float | None = None
-
-
-class LeggedDemonstration:
-    """Starts simulator and nodes for a legged robot, pushes it, and checks its foot forces.
-
-    Attributes:
-        report: the results.
-        complete: whether a round is complete.
+    Forces are vertical sums over the feet, and errors relative to an even share of the weight.
+    Forces of the observer do not contain a push at the base, those by constraints do: ``pushed_n``
+    is their increase during the push.
     """
 
-    def __init__(self, known: LeggedRobot, urdf: str, running: Children) -> None:
+    rows = (
+        ('weight', '{weight_n:.1f} N, on the feet {true_n:.1f} N, estimated {felt_n:.1f} N'),
+        ('push downward', '{push_n:.1f} N, estimated {pushed_n:.1f} N'),
+        ('force by the observer', 'off by {observer_error_percent:.1f} % of a foot, RMS'),
+        ('force by constraints', 'off by {constraint_error_percent:.1f} % of a foot, RMS'),
+        ('feet in contact', 'right in {contact_right_percent:.1f} % of {samples} states'),
+    )
+    measured = (
+        *('samples', 'true_n', 'felt_n', 'pushed_n', 'push_n'),
+        *('observer_error_percent', 'constraint_error_percent', 'contact_right_percent'),
+    )
+    settling = 2.5  # until the robot stands and the filters have settled after touch-down
+
+    def __init__(self, known: LeggedRobot, urdf: str, running: Children, began: float) -> None:
         """Start the processes for a robot with a description."""
         robot = Robot(build_model(read_urdf(urdf), 'floating'))
         common = {'root_joint': 'floating'}
@@ -81,61 +65,47 @@ class LeggedDemonstration:
         contact = {**common, 'feet': {'frames': list(known.feet)}, 'location': {'enabled': False}}
         nodes = dict.fromkeys(('kinematics_node', 'dynamics_node'), common)
         running.start('dynamics_ros', {**nodes, 'contact_node': contact})
-        weight = 9.81 * float(robot.total_mass)
-        self.report = LeggedReport(
-            robot=robot.name, joints=len(robot.joint_names), feet=known.feet, weight_n=weight
+        self._known, self._weight = known, 9.81 * float(robot.total_mass)
+        joints, feet, weight = len(robot.joint_names), known.feet, self._weight
+        super().__init__(
+            running, began, robot=robot.name, joints=joints, feet=feet, weight_n=weight
         )
-        self.complete = False
-        self._base, self._running = known.base, running
 
-    def run(self, duration: float) -> None:
-        """Run rounds for a duration [s]; infinite: until interrupted.
+    def subscribe(self, client: Client) -> None:
+        """Subscribe to the forces of the feet, and the true ones."""
+        felt, truth = '/contact_node/foot_contacts', '/robot_simulator/ground_truth/foot_contacts'
+        self._felt: Track[FootContacts] = client.subscribe(felt, FootContacts)
+        self._truth: Track[FootContacts] = client.subscribe(truth, FootContacts)
 
-        Raises:
-            DemonstrationError: a process has ended or sends no messages.
-        """
-        with spun(self._running) as client:
-            self._felt: Track[FootContacts] = client.subscribe(
-                '/contact_node/foot_contacts', FootContacts
-            )
-            truth = '/robot_simulator/ground_truth/foot_contacts'
-            self._truth: Track[FootContacts] = client.subscribe(truth, FootContacts)
-            client.wait_for(client.silent)
-            with Screen(self._view) as screen:
-                client.show = screen.update
-                end = time.monotonic() + duration
-                client.watch(_SETTLING)
-                while not self.complete or (
-                    time.monotonic() + 0.5 * _ROUND < end and not self.report.failures
-                ):
-                    lasting = min(_ROUND, max(duration - _SETTLING, _PUSH + 2.0))
-                    self._round(client, screen, lasting)
-                    self.complete = True
-
-    def _round(self, client: Client, screen: Screen, duration: float) -> None:
+    def round(self, client: Client, screen: Screen, report: Report, duration: float) -> None:
+        """Push the base, and compare the forces of the feet with the true ones."""
         first = self._truth.newest
         client.watch(max(duration - _PUSH - 1.0, 1.0))
         pushed = self._truth.newest
-        force = _SHARE * self.report.weight_n * np.array([0.3, 0.3, -0.9])
-        self.report.push_n = -float(force[2])
-        screen.event(f'push at {self._base}: {np.linalg.norm(force):.0f} N for {_PUSH:g} s')
-        try:
-            client.push(self._base, force, _PUSH)
-        except ServiceError as error:
-            self.report.require(False, str(error))
+        force = _SHARE * self._weight * np.array([0.3, 0.3, -0.9])
+        base, size = self._known.base, np.linalg.norm(force)
+        report.figures['push_n'] = -float(force[2])
+        screen.event(f'push at {base}: {size:.0f} N for {_PUSH:g} s')
+        with reported(report, 'push'):
+            client.push(base, force, _PUSH)
         # A busy machine may push later, and simulate more slowly.
         over = self._truth.newest + round(1e9 * (_PUSH + 0.5))
         client.wait_for(lambda: client.behind(over, (self._truth,)))
-        self._measure(first, pushed)
+        samples = matched(self._felt, self._truth, first=first)
+        if len(samples) < 10:
+            report.require(False, 'contact_node and the truth have next to no stamps in common')
+        else:
+            self._measure(report, samples, pushed)
 
-    def _view(self) -> View:
+    def view(self) -> View:
         """Vertical forces of the feet beside the simulated ones."""
         felt: Any = self._felt.latest
         truth: Any = self._truth.latest
         rows: list[tuple[str, list[Cell]]] = []
         stand: list[str] = []
-        share = self.report.weight_n / len(self.report.feet)
-        for i, foot in enumerate(self.report.feet if felt and truth else ()):
+        feet, robot = self._known.feet, self.report.figures['robot']
+        share = self._weight / len(feet)
+        for i, foot in enumerate(feet if felt and truth else ()):
             forces = (felt.forces[i], felt.constraint_forces[i], truth.forces[i])
             rows.append((foot, [Cell(force.z, 2.0 * share) for force in forces]))
             stand += [foot] if felt.in_contact[i] else []
@@ -143,54 +113,45 @@ class LeggedDemonstration:
         on_feet = dict(zip(('estimated', 'simulated'), sums[1:], strict=True)) if rows else {}
         text = f'in contact: {", ".join(stand) or "no foot"}'
         numbers = ', '.join(f'{name} {value:.0f} N' for name, value in on_feet.items())
-        return View(
-            f'{self.report.robot}, {text}',
-            ('foot, N', 'observer', 'constraints', 'simulated'),
-            rows,
-            on_feet,
-            f'{text}; on all feet {numbers}',
-        )
+        head = ('foot, N', 'observer', 'constraints', 'simulated')
+        return View(f'{robot}, {text}', head, rows, on_feet, f'{text}; on all feet {numbers}')
 
-    def _measure(self, first: int, pushed: int) -> None:
-        """Fill the report from messages after a stamp [ns]; the push began after ``pushed``."""
-        report = self.report
-        samples = matched(self._felt, self._truth, first=first)
-        if len(samples) < 10:
-            report.require(False, 'contact_node and the truth have next to no stamps in common')
-            return
-        stamps = np.array([stamp for stamp, *_ in samples])
+    def _measure(self, report: Report, samples: list[tuple[Any, ...]], pushed: int) -> None:
+        """Fill the report from samples; the push began after the stamp ``pushed`` [ns]."""
+        figures, weight, share = report.figures, self._weight, self._weight / len(self._known.feet)
+        stamps, felts, truths = zip(*samples, strict=True)
         true, felt, held = (
-            np.array([[vector.z for vector in vectors] for vectors in column])
-            for column in zip(
-                *((truth.forces, one.forces, one.constraint_forces) for _, one, truth in samples),
-                strict=True,
+            np.array([[vector.z for vector in getattr(message, name)] for message in messages])
+            for messages, name in (
+                (truths, 'forces'),
+                (felts, 'forces'),
+                (felts, 'constraint_forces'),
             )
         )
-        stood, estimated = (np.array([m[k].in_contact for m in samples]) for k in (2, 1))
-        share = report.weight_n / len(report.feet)
-        carried = true.sum(axis=1) > report.weight_n + 0.5 * report.push_n
-        carried &= stamps > pushed
-        began = int(stamps[carried][0]) if carried.any() else pushed
+        stood, estimated = (np.array([x.in_contact for x in column]) for column in (truths, felts))
+        t = np.array(stamps)
+        carried = (true.sum(axis=1) > weight + 0.5 * figures['push_n']) & (t > pushed)
+        began = int(t[carried][0]) if carried.any() else pushed
         ended = began + round(1e9 * _PUSH)
-        during = (stamps > began + _EDGE) & (stamps < ended - _EDGE) & carried.any()
-        before = stamps < pushed
-        settled = before | during | (stamps > ended + _EDGE)
-        report.samples = int(settled.sum())
-        report.true_n = float(true[before].sum(axis=1).mean())
-        report.felt_n = float(felt[before].sum(axis=1).mean())
+        during = (t > began + _EDGE) & (t < ended - _EDGE) & carried.any()
+        before = t < pushed
+        settled = before | during | (t > ended + _EDGE)
+        true_n, felt_n, held_n = (float(x[before].sum(axis=1).mean()) for x in (true, felt, held))
         if during.any():
-            before_n = held[before].sum(axis=1).mean()
-            report.pushed_n = float(held[during].sum(axis=1).mean() - before_n)
-        observer = report.observer_error_percent = 100.0 * _rms(felt[before] - true[before]) / share
-        constraint = 100.0 * _rms(held[before] - true[before]) / share
-        report.constraint_error_percent = constraint
-        right = report.contact_right_percent = 100.0 * float((stood == estimated)[settled].mean())
-        stands = abs(report.true_n - report.weight_n) < 0.02 * report.weight_n
-        report.require(stands, 'the robot does not stand')
+            figures['pushed_n'] = float(held[during].sum(axis=1).mean()) - held_n
+        observer, constraint = (
+            100.0 * float(np.sqrt(np.mean((x - true)[before] ** 2))) / share for x in (felt, held)
+        )
+        right = 100.0 * float((stood == estimated)[settled].mean())
+        figures.update(
+            samples=int(settled.sum()),
+            true_n=true_n,
+            felt_n=felt_n,
+            observer_error_percent=observer,
+            constraint_error_percent=constraint,
+            contact_right_percent=right,
+        )
+        report.require(abs(true_n - weight) < 0.02 * weight, 'the robot does not stand')
         report.require(observer < _FORCE_TOLERANCE, 'forces by the observer are off')
         report.require(constraint < _FORCE_TOLERANCE, 'forces by constraints are off')
         report.require(right > _MIN_RIGHT_PERCENT, 'contact states of the feet are wrong')
-
-
-def _rms(values: Array) -> float:
-    return math.sqrt(float(np.mean(values**2)))

@@ -50,12 +50,19 @@ def own_domain() -> Iterator[int]:
         DemonstrationError: another demonstration uses the named domain, or none is free.
     """
     named = os.environ.get(DOMAIN_VARIABLE)
-    if named and not (named.isdecimal() and int(named) <= _MAX_DOMAIN):
-        reason = f'{DOMAIN_VARIABLE}={named!r} is not a number from 0 to {_MAX_DOMAIN}'
-        raise DemonstrationError(reason)
     first = os.getpid() % len(_DOMAINS)
+    numbers, problem = (
+        [*_DOMAINS[first:], *_DOMAINS[:first]],
+        f'all domains from {_DOMAINS[0]} to {_DOMAINS[-1]} are in use',
+    )
+    if named:
+        if not (named.isdecimal() and int(named) <= _MAX_DOMAIN):
+            reason = f'{DOMAIN_VARIABLE}={named!r} is not a number from 0 to {_MAX_DOMAIN}'
+            raise DemonstrationError(reason)
+        numbers = [int(named)]
+        problem = f'another demonstration runs in domain {named} ({DOMAIN_VARIABLE})'
     with ExitStack() as locks:
-        for number in [int(named)] if named else [*_DOMAINS[first:], *_DOMAINS[:first]]:
+        for number in numbers:
             path = Path(tempfile.gettempdir(), f'dynamics_ros_demo_domain_{number}.lock')
             try:
                 fcntl.flock(locks.enter_context(path.open('a')), fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -65,10 +72,7 @@ def own_domain() -> Iterator[int]:
             if named or _is_free(number):
                 yield number
                 return
-    if named:
-        reason = f'another demonstration runs in domain {named} ({DOMAIN_VARIABLE})'
-        raise DemonstrationError(reason)
-    raise DemonstrationError(f'all domains from {_DOMAINS[0]} to {_DOMAINS[-1]} are in use')
+    raise DemonstrationError(problem)
 
 
 def _is_free(number: int) -> bool:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 try:
+    from rich.bar import Bar
     from rich.console import Console, Group
     from rich.live import Live
     from rich.table import Table
@@ -38,7 +39,6 @@ SAMPLE_PERIOD = 0.25
 _PERIODS = {True: 0.2, False: 1.0}  # s between updates, by whether they repaint the table
 _EVENTS = 6
 _ROWS = 8
-_EIGHTHS = ' ▏▎▍▌▋▊▉█'
 _HEIGHTS = ' ▁▂▃▄▅▆▇█'
 
 
@@ -120,12 +120,10 @@ class Screen:
 
     def _block(self, view: View) -> Any:
         table = Table(box=None, padding=(0, 1, 0, 0), header_style='dim')
-        bars = [
-            any(math.isfinite(cells[k].limit) for _, cells in view.rows)
-            for k in range(len(view.head) - 1)
-        ]
+        columns = zip(*(cells for _, cells in view.rows), strict=True)
+        bars = [any(math.isfinite(cell.limit) for cell in column) for column in columns]
         table.add_column(view.head[0], max_width=18, no_wrap=True)
-        for name, has_bar in zip(view.head[1:], bars, strict=True):
+        for name, has_bar in zip(view.head[1:], bars, strict=False):
             table.add_column(name, justify='right', no_wrap=True)
             if has_bar:
                 table.add_column('', width=BAR)
@@ -134,12 +132,11 @@ class Screen:
             for cell, has_bar in zip(cells, bars, strict=True):
                 shown.append(f'{cell.value:.3f}' if math.isfinite(cell.value) else '-')
                 if has_bar:
-                    style = 'red' if abs(cell.value) > cell.limit else 'cyan'
-                    shown.append(Text(bar(cell), style=style))
+                    shown.append(bar(cell))
             table.add_row(*shown)
         more = len(view.rows) - _ROWS
         lines = [Text(f'and {more} more', style='dim')] if more > 0 else []
-        largest = max((max(kept) for kept in self._history.values() if kept), default=0.0)
+        largest = max((max(values) for values in self._history.values()), default=0.0)
         lines += [
             Text(f'{name:10} {over_time(self._history.get(name, ()), largest)} {value:7.2f} N')
             for name, value in view.lines.items()
@@ -149,12 +146,13 @@ class Screen:
         return Group(title, table, Text(), *lines, Text(), *events)
 
 
-def bar(cell: Cell) -> str:
-    """Bar of a magnitude relative to its limit, in eighths of a character."""
+def bar(cell: Cell) -> Any:
+    """Bar of a magnitude relative to its limit, red beyond it."""
     if not (math.isfinite(cell.value) and 0.0 < cell.limit < math.inf):
         return ''
-    full, rest = divmod(round(8 * BAR * min(abs(cell.value) / cell.limit, 1.0)), 8)
-    return ('█' * full + _EIGHTHS[rest]).rstrip()
+    size = abs(cell.value)
+    color = 'red' if size > cell.limit else 'cyan'
+    return Bar(cell.limit, 0.0, min(size, cell.limit), width=BAR, color=color)
 
 
 def over_time(values: Sequence[float] | deque[float], largest: float) -> str:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,6 @@ _SHARE_OF_PUSH = 0.3  # ratio of the contact threshold of a joint to its torque 
 _SHARE_OF_LARGEST = 0.03  # least ratio of that threshold to the largest torque of a joint
 
 
-@dataclass(frozen=True)
 class Subject:
     """A robot with its tool, its posture and a suitable push.
 
@@ -47,34 +45,25 @@ class Subject:
         observable: whether joint torques determine the whole wrench at the tool (six joints do).
     """
 
-    robot: Robot
-    reference: Robot
-    tool: str
-    posture: Array
-    force: Array
-    observable: bool
-
-    @classmethod
-    def of(cls, urdf: str) -> Subject:
+    def __init__(self, urdf: str) -> None:
         """Prepare the demonstration of a description.
 
         Raises:
             ModelError: the description is invalid, or the robot cannot be simulated or pushed.
         """
         description = read_urdf(urdf)
-        robot = Robot(build_model(description))
+        self.robot = robot = Robot(build_model(description))
         require_simulable(robot)
-        tool = tool_frame(description)
-        posture = comfortable_posture(robot, tool)
-        actuators = Actuators.for_robot(robot, posture, tool)
-        force = gentle_push(robot, actuators, posture, tool)
-        J = robot.jacobian(posture, tool)
-        if not np.abs(J[:3].T @ force).max() > _MIN_TORQUE:
+        self.tool = tool = tool_frame(description)
+        self.posture = comfortable_posture(robot, tool)
+        actuators = Actuators.for_robot(robot, self.posture, tool)
+        self.force = gentle_push(robot, actuators, self.posture, tool)
+        J = robot.jacobian(self.posture, tool)
+        if not np.abs(J[:3].T @ self.force).max() > _MIN_TORQUE:
             reason = 'no joint feels a force at its origin: a link farther from the axes would do'
             raise ModelError(f'link {tool!r}', reason)
-        observable = int(np.linalg.matrix_rank(J, tol=1e-6)) == 6
-        reference = Robot(robot.model, backend='python')
-        return cls(robot, reference, tool, posture, force, observable)
+        self.observable = int(np.linalg.matrix_rank(J, tol=1e-6)) == 6
+        self.reference = Robot(robot.model, backend='python')
 
     def node_parameters(self) -> Mapping[str, Mapping[str, Any]]:
         """Parameters of each node; the description reaches the nodes by its topic.

@@ -125,7 +125,7 @@ class _Observer:
         kind = _message_type(types[0])
         if kind is None:
             return
-        heard = self._heard[topic.name] = _Heard(_has_stamp(kind), kind is JointState)
+        heard = self._heard[topic.name] = _Heard(topic, _has_stamp(kind), kind is JointState)
         latched = all(
             one.qos.durability == DurabilityPolicy.TRANSIENT_LOCAL for one in topic.publishers
         )
@@ -156,57 +156,46 @@ class _Observer:
         graph = self._graph
         graph.domain, graph.seconds = domain, seconds
         graph.simulated = self._clock is not None
-        for name, heard in self._heard.items():
-            topic = graph.topics[name]
-            topic.listened, topic.count, topic.rate = True, heard.count, heard.rate
-            topic.age = median(age for _, age in heard.ages) if heard.ages else None
-            topic.pace, topic.stamp_rate = heard.pace()
-            topic.joints = heard.joints
+        for heard in self._heard.values():
+            heard.summarize()
         return graph
 
 
 class _Heard:
     """Counter of the messages of a topic."""
 
-    def __init__(self, has_stamp: bool, has_joints: bool = False) -> None:
-        self.count = 0
-        self.joints: set[str] = set()
-        self.ages: list[tuple[float, float]] = []  # stamp, age [s]
-        self._has_stamp = has_stamp
-        self._has_joints = has_joints
+    def __init__(self, topic: Topic, has_stamp: bool, has_joints: bool = False) -> None:
+        self._topic, self._has_stamp, self._has_joints = topic, has_stamp, has_joints
+        self._ages: list[tuple[float, float]] = []  # stamp, age [s]
         self._lengths: set[int] = set()
         self._first = self._last = 0.0
+        topic.listened = True
 
     def take(self, data: bytes, now: float) -> None:
         """Count a serialized message."""
         self._last = time.monotonic()
         self._first = self._first or self._last
-        self.count += 1
-        if self._has_stamp and len(self.ages) < MAX_AGES:
+        self._topic.count += 1
+        if self._has_stamp and len(self._ages) < MAX_AGES:
             with suppress(MalformedMessageError):
                 stamp = 1e-9 * stamp_of(data)
                 if stamp:
-                    self.ages.append((stamp, now - stamp))
+                    self._ages.append((stamp, now - stamp))
         if self._has_joints and len(data) not in self._lengths:  # messages of other joints
             self._lengths.add(len(data))
-            self.joints.update(deserialize_message(data, JointState).name)
+            self._topic.joints.update(deserialize_message(data, JointState).name)
 
-    def pace(self) -> tuple[float | None, float | None]:
-        """Return how far stamps advance per second, and their rate [Hz]; None if they do not."""
-        steps = [after - before for (before, _), (after, _) in pairwise(self.ages)]
-        forward = [step for step in steps if step > 0.0]
-        if not forward:
-            return None, None
-        advanced = self.ages[-1][0] - self.ages[0][0]
-        elapsed = advanced + self.ages[-1][1] - self.ages[0][1]
-        pace = advanced / elapsed if elapsed > MIN_ELAPSED else None
-        return pace, 1.0 / median(forward)
-
-    @property
-    def rate(self) -> float:
-        """Messages per second; 0 with fewer than two messages."""
-        lasted = self._last - self._first
-        return (self.count - 1) / lasted if lasted > 0.0 else 0.0
+    def summarize(self) -> None:
+        """Set rate, age, and how far and how often the stamps advance."""
+        topic, ages, lasted = self._topic, self._ages, self._last - self._first
+        topic.rate = (topic.count - 1) / lasted if lasted > 0.0 else 0.0
+        topic.age = median(age for _, age in ages) if ages else None
+        steps = [after - before for (before, _), (after, _) in pairwise(ages)]
+        if forward := [step for step in steps if step > 0.0]:
+            advanced = ages[-1][0] - ages[0][0]
+            elapsed = advanced + ages[-1][1] - ages[0][1]
+            topic.pace = advanced / elapsed if elapsed > MIN_ELAPSED else None
+            topic.stamp_rate = 1.0 / median(forward)
 
 
 def _full(namespace: str, name: str) -> str:

@@ -2,17 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inverse kinematics: joint positions that bring a frame to a pose, within the joint limits."""
 
-from .batch import EitherResult, InverseKinematicsResults, solve_each
-from .result import InverseKinematicsResult
-from .solutions import Solutions
-from .solve import solve, solve_all
+from .options import Options
+from .result import InverseKinematicsResult, Solutions
+from .solve import solve, solve_all, solve_each
 
-__all__ = [
-    'EitherResult',
-    'InverseKinematicsResult',
-    'InverseKinematicsResults',
-    'Solutions',
-    'solve',
-    'solve_all',
-    'solve_each',
-]
+__all__ = ['InverseKinematicsResult', 'Options', 'Solutions', 'solve', 'solve_all', 'solve_each']

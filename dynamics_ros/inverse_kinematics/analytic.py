@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from dynamics_ros.algorithms.inverse_kinematics.solutions import EXACT, solvable
 
 from .chain import ClosedForm
 from .problem import Problem
-from .solutions import Solutions
+from .result import Solutions
 
 SEPARATION = 1e-4
 """Difference of each joint below which two branches count as the same solution [rad]."""
@@ -27,7 +28,7 @@ def closed_form_of(problem: Problem) -> ClosedForm | None:
     The closed form of a chain and a set of locked joints is created once and stored with the chain.
     """
     chain = problem.chain
-    _, _, position_only, slack, weights, _, posture = problem.options
+    _, _, position_only, slack, weights, _, posture, *_ = problem.options
     if position_only or slack is not None or posture is not None or chain.supports:
         return None
     if weights and any(map(math.isfinite, weights.values())):
@@ -60,11 +61,7 @@ def _create(problem: Problem, locked: tuple[str, ...]) -> ClosedForm | None:
 
 
 def closed_form_solutions(
-    closed_form: ClosedForm,
-    problem: Problem,
-    start_time: float,
-    most: int,
-    separation: float | None = None,
+    closed_form: ClosedForm, problem: Problem, began: float, most: int
 ) -> tuple[Solutions, bool]:
     """Distinct solutions within the limits, sorted by distance from the seed.
 
@@ -73,13 +70,12 @@ def closed_form_solutions(
         problem: a problem with one frame.
         began: start time of the problem, on ``time.perf_counter`` [s].
         most: largest number of solutions.
-        separation: smallest difference of at least one joint [rad]; None for ``SEPARATION``.
 
     Returns:
         The solutions, and whether the target is provably out of reach, independent of joint limits.
     """
     position, rotation, *_ = problem.options
-    settings = np.array((position, rotation, separation or SEPARATION))
+    settings = np.array((position, rotation, problem.options.min_separation or SEPARATION))
     positions, squares, counts = closed_form.kernel.call(
         problem.start, problem.in_root_link[0], settings
     )
@@ -91,4 +87,5 @@ def closed_form_solutions(
         q[:, problem.chain.q_index] = rows
         rows = q
     unreachable = not reached and closed_form.exact and min(position, rotation) >= RELIABLE
-    return Solutions(problem, rows, squares, None, start_time), unreachable
+    of, elapsed = (problem.robot, problem.chain), time.perf_counter() - began
+    return Solutions(of, rows, squares, None, elapsed), unreachable

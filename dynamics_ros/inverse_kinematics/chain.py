@@ -1,12 +1,11 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Chains: the joints that move frames, with indices of their coordinates and their limits."""
+"""Chains: the joints that move frames, with coordinates, limits, reach and starts of searches."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,8 +21,7 @@ from dynamics_ros.model.joints import Revolute
 from dynamics_ros.multibody.kernel_set import MANY
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
-from .search import UNBOUNDED, Search
-from .starts import Starts
+from .search import UNBOUNDED
 
 Vector = NDArray[np.float64]
 Index = slice | NDArray[np.intp]
@@ -42,26 +40,49 @@ MAX_STEP = 1.0
 valid for larger steps."""
 
 MAX_KEPT = 8
-"""Largest number of searches, and of sets of starts, that a chain stores."""
+"""Largest number of sets of starts that a chain stores."""
 
 
 REACH_ROUNDOFF = 1e-9
 """Relative tolerance of the bound, because a stretched arm may reach it exactly."""
 
 
-@dataclass(frozen=True)
+SORTED = 256
+"""Number of starts that are sorted by their poses. More starts would hardly bring the nearest one
+closer in six dimensions, and sorting would take longer than a search that fails."""
+
+MIN_SPREAD = 1e-9
+"""Spread of positions below which a frame only rotates [m]."""
+
+
 class Reach:
     """A ball that contains the origin of a frame at all configurations of the joints.
 
-    The root joint is at rest.
+    The root joint is at rest. The distance from the first joint to the frame is at most the sum of
+    the offsets between joints, the strokes of prismatic joints, and the offset of the frame.
 
     Attributes:
         centre: (3) position of the first joint in the frame of the root link [m].
         radius: [m], infinite if there is no bound.
     """
 
-    centre: tuple[float, float, float]
-    radius: float
+    def __init__(self, model: Model, frame: str) -> None:
+        """Compute the bound of a frame."""
+        target = model.frame(frame)
+        joints = [model.joints[body] for body in model.ancestors(target.body)]
+        if model.root_joint != 'fixed':
+            joints = joints[1:]
+        self.centre, self.radius = (0.0, 0.0, 0.0), math.inf
+        if joints:
+            radius = target.placement.translation.norm()
+            radius += sum(joint.placement.translation.norm() for joint in joints[1:])
+            self.radius = float(radius + sum(_stroke(model, joint) for joint in joints))
+            shoulder = joints[0].placement.translation
+            if joints[0].parent != ROOT:
+                carrier = model.joints[joints[0].parent]
+                shoulder = carrier.transform(neutral(model)).act(shoulder)
+            x, y, z = shoulder
+            self.centre = float(x), float(y), float(z)
 
     def excludes(self, position: Sequence[float], margin: float) -> bool:
         """Whether a point (3) in the frame of the root link is more than the margin [m] outside."""
@@ -84,7 +105,77 @@ class ClosedForm(NamedTuple):
     exact: bool
 
 
-@dataclass(frozen=True, eq=False)
+class Starts:
+    """A fixed sequence of joint positions, with the poses of its first ones.
+
+    A low-discrepancy sequence has no large gaps [Roberts2018]. A search that starts at a pose near
+    the target converges faster and more often.
+    """
+
+    def __init__(
+        self,
+        robot: RigidBodySystem,
+        frames: tuple[str, ...],
+        q_index: slice | NDArray[np.intp],
+        ranges: Vector,
+        random_seed: int,
+    ) -> None:
+        """Create the sequence.
+
+        Args:
+            robot: the robot.
+            frames: names of m frames.
+            q_index: indices in q of the n joints that move them.
+            ranges: (2, n) lower and upper ends of the positions [rad or m].
+            random_seed: selects the sequence.
+        """
+        self._low, self._width = ranges[0], ranges[1] - ranges[0]
+        self._increments = _increments(len(self._low))
+        self._offset: Vector | float = 0.5
+        if random_seed:
+            self._offset = np.random.default_rng(random_seed).random(len(self._low))
+        self._positions = self._sequence(0, SORTED)
+        q = np.tile(robot.neutral(), (SORTED, 1))
+        q[:, q_index] = self._positions
+        poses = np.array([robot.forward_kinematics(q, frame) for frame in frames])
+        points = poses[:, :, :3, 3]
+        means = points.mean(axis=1, keepdims=True)
+        spread = float(np.sqrt(np.square(points - means).sum(axis=2).mean()))
+        self.spread = spread if spread > MIN_SPREAD else 1.0
+        # |p - p*|^2 / L^2 + |R - R*|^2 / 2, without terms that are the same for all starts, is an
+        # inner product with the entries of the targets plus a constant.
+        features = np.zeros((SORTED, len(frames), 4, 4))
+        linear = np.moveaxis(-2.0 * (points - means) / self.spread**2, 0, 1)
+        features[:, :, :3, 3] = linear
+        squares = np.square((points - means) / self.spread).sum(axis=(0, 2))
+        self._constant = squares - (linear * means[:, 0]).sum(axis=(1, 2))
+        positions_only = features.reshape(SORTED, -1).copy()
+        features[:, :, :3, :3] = np.moveaxis(-poses[:, :, :3, :3], 0, 1)
+        self._features = features.reshape(SORTED, -1), positions_only
+
+    def toward(self, targets: Vector, count: int, position_only: bool) -> Iterator[Vector]:
+        """Joint positions (n) of ``count`` starts.
+
+        Args:
+            targets: (m, 4, 4) desired poses.
+            count: number of starts.
+            position_only: ignore the rotation of the targets.
+        """
+        distances = self._features[position_only] @ targets.ravel() + self._constant
+        if count:
+            # Few searches need another start, so the others are not sorted yet.
+            yield self._positions[distances.argmin()]
+        for k in distances.argsort(kind='stable')[1:count].tolist():
+            yield self._positions[k]
+        for k in range(SORTED, count):
+            yield self._sequence(k, k + 1)[0]
+
+    def _sequence(self, first: int, last: int) -> Vector:
+        terms = np.arange(first + 1, last + 1)[:, None]
+        unit: Vector = (self._offset + terms * self._increments) % 1.0
+        return self._low + self._width * unit
+
+
 class Chain:
     """The n joints with one coordinate that move frames.
 
@@ -113,38 +204,55 @@ class Chain:
             their mean.
         search: kernel of ``inverse_kinematics_search``.
         check: kernel of ``inverse_kinematics_check``.
-        searches: stored searches by position tolerance, rotation tolerance and ``position_only``.
         closed_forms: closed forms by names of locked joints; None if there is none.
     """
 
-    frames: tuple[str, ...]
-    supports: Supports
-    multi_dof_joints: MultiDofJoints
-    root_nq: int
-    root_nv: int
-    names: tuple[str, ...]
-    q_index: Index
-    v_index: Index
-    lower: Vector
-    upper: Vector
-    turning: tuple[int, ...]
-    slides: NDArray[np.bool_]
-    nominal: Vector
-    centre: Vector
-    sampled: Vector
-    reaches: tuple[Reach, ...]
-    length: float
-    search: Kernel
-    check: Kernel
-    searches: dict[tuple[float, float, bool], Search] = field(default_factory=dict)
-    closed_forms: dict[tuple[str, ...], ClosedForm | None] = field(default_factory=dict)
-    _starts: dict[int, Starts] = field(default_factory=dict)
-
-    def keep(self, key: tuple[float, float, bool], search: Search) -> None:
-        """Store a search in ``searches``; a full store is cleared before."""
-        if len(self.searches) >= MAX_KEPT:
-            self.searches.clear()
-        self.searches[key] = search
+    def __init__(self, robot: RigidBodySystem, frames: tuple[str, ...], supports: Supports) -> None:
+        """Find the joints; errors are those of `chain_of`."""
+        model = robot.model
+        _check_frames(robot, frames, supports)
+        self.frames, self.supports = frames, supports
+        placed = [*frames, *(name for name, _ in supports)]
+        coordinates = moving_coordinates(model, [model.frame(name) for name in placed])
+        q_index = np.array([q for q, _ in coordinates], dtype=np.intp)
+        v_index = np.array([v for _, v in coordinates], dtype=np.intp)
+        by_place = {place: name for name, place in robot.joint_q_indices.items()}
+        names, options = [by_place[q] for q, _ in coordinates], frames
+        limited = q_index - model.root_joint_nq
+        lower, upper = robot.lower_limits[limited], robot.upper_limits[limited]
+        movers = [[joint for joint in model.joints if v in joint.v_indices] for v in v_index]
+        turning = np.array([all(map(_allows_full_turn, group)) for group in movers], dtype=bool)
+        turning &= upper - lower >= TURN
+        slides = np.array([any(any(joint.kind.slides) for joint in g) for g in movers])
+        bounded = np.isfinite(lower) & np.isfinite(upper)
+        middle = 0.5 * (np.where(bounded, lower, 0.0) + np.where(bounded, upper, 0.0))
+        centre = np.clip(middle, lower, upper)
+        sampled = _start_ranges(lower, upper, turning, slides, centre)
+        root = model.joints[0]
+        self.root_nq, self.root_nv = 0, 0
+        if supports:
+            # The root joint comes first. It has no limits, and starts do not move it.
+            at_rest = np.array(root.kind.neutral())
+            self.root_nq, self.root_nv = len(root.q_indices), len(root.v_indices)
+            free = np.full(self.root_nq, np.inf)
+            names = [''] * self.root_nv + names
+            q_index, v_index = np.r_[root.q_indices, q_index], np.r_[root.v_indices, v_index]
+            lower, upper, centre = np.r_[-free, lower], np.r_[free, upper], np.r_[at_rest, centre]
+            turning = np.r_[np.zeros(self.root_nq, dtype=bool), turning]
+            slides = np.r_[root.kind.slides, slides]
+            sampled = np.hstack([np.array([at_rest, at_rest]), sampled])
+            options = (*frames, '', *(str(x) for support in supports for x in support))
+        self.names, self.nominal = tuple(names), robot.nominal()
+        self.lower, self.upper, self.centre, self.slides = lower, upper, centre, slides
+        self.turning: tuple[int, ...] = tuple(np.flatnonzero(turning).tolist())
+        self.q_index, self.v_index = _as_slice(q_index), _as_slice(v_index)
+        self.multi_dof_joints = _multi_dof_joints(robot, placed)
+        self.reaches = tuple(Reach(model, frame) for frame in frames)
+        self.search = robot.kernel('inverse_kinematics_search', *options)
+        self.check = robot.kernel('inverse_kinematics_check', *options)
+        self.sampled, starts = sampled, Starts(robot, frames, q_index, sampled, 0)
+        self.length, self._starts = starts.spread, {0: starts}
+        self.closed_forms: dict[tuple[str, ...], ClosedForm | None] = {}
 
     @computed_once
     def joint_rows(self) -> Vector:
@@ -232,13 +340,13 @@ def chain_of(robot: RigidBodySystem, frames: tuple[str, ...], supports: Supports
     chains: dict[tuple[tuple[str, ...], Supports], Chain] = robot._kept.setdefault('chains', {})
     chain = chains.get((frames, supports))
     if chain is None:
-        chain = chains[frames, supports] = _find_chain(robot, frames, supports)
+        chain = chains[frames, supports] = Chain(robot, frames, supports)
         if len(chains) > MANY:
             del chains[next(iter(chains))]
     return chain
 
 
-def _find_chain(robot: RigidBodySystem, frames: tuple[str, ...], supports: Supports) -> Chain:
+def _check_frames(robot: RigidBodySystem, frames: tuple[str, ...], supports: Supports) -> None:
     model = robot.model
     for name, _ in supports:
         if name not in model.frame_indices:
@@ -258,60 +366,6 @@ def _find_chain(robot: RigidBodySystem, frames: tuple[str, ...], supports: Suppo
             by = by or ('no joint' if model.root_joint == 'fixed' else 'only the root joint')
             expected = 'a frame that a joint of one coordinate moves'
             raise InvalidArgumentError('frame', f'{by} moves {name!r}', expected)
-    placed = [*frames, *(name for name, _ in supports)]
-    coordinates = moving_coordinates(model, [model.frame(name) for name in placed])
-    q_index = np.array([q for q, _ in coordinates], dtype=np.intp)
-    v_index = np.array([v for _, v in coordinates], dtype=np.intp)
-    by_place = {place: name for name, place in robot.joint_q_indices.items()}
-    limited = q_index - model.root_joint_nq
-    lower, upper = robot.lower_limits[limited], robot.upper_limits[limited]
-    movers = [[joint for joint in model.joints if v in joint.v_indices] for v in v_index]
-    turning = np.array([all(map(_allows_full_turn, group)) for group in movers], dtype=bool)
-    turning &= upper - lower >= TURN
-    slides = np.array([any(any(joint.kind.slides) for joint in g) for g in movers])
-    bounded = np.isfinite(lower) & np.isfinite(upper)
-    middle = 0.5 * (np.where(bounded, lower, 0.0) + np.where(bounded, upper, 0.0))
-    centre = np.clip(middle, lower, upper)
-    sampled = _start_ranges(lower, upper, turning, slides, centre)
-    names, options = [by_place[q] for q, _ in coordinates], frames
-    root = model.joints[0]
-    root_nq, root_nv = (len(root.q_indices), len(root.v_indices)) if supports else (0, 0)
-    if supports:
-        # The root joint comes first. It has no limits, and starts do not move it.
-        at_rest = np.array(root.kind.neutral())
-        free = np.full(root_nq, np.inf)
-        names = [''] * root_nv + names
-        q_index = np.concatenate([np.array(root.q_indices, dtype=np.intp), q_index])
-        v_index = np.concatenate([np.array(root.v_indices, dtype=np.intp), v_index])
-        lower, upper = np.concatenate([-free, lower]), np.concatenate([free, upper])
-        turning = np.concatenate([np.zeros(root_nq, dtype=bool), turning])
-        slides = np.concatenate([root.kind.slides, slides])
-        centre = np.concatenate([at_rest, centre])
-        sampled = np.hstack([np.array([at_rest, at_rest]), sampled])
-        options = (*frames, '', *(str(x) for support in supports for x in support))
-    starts = Starts(robot, frames, q_index, sampled, 0)
-    return Chain(
-        frames=frames,
-        supports=supports,
-        multi_dof_joints=_multi_dof_joints(robot, placed),
-        root_nq=root_nq,
-        root_nv=root_nv,
-        names=tuple(names),
-        q_index=_as_slice(q_index),
-        v_index=_as_slice(v_index),
-        lower=lower,
-        upper=upper,
-        turning=tuple(np.flatnonzero(turning).tolist()),
-        slides=slides,
-        nominal=robot.nominal(),
-        centre=centre,
-        sampled=sampled,
-        reaches=tuple(reach_of(model, frame) for frame in frames),
-        length=starts.spread,
-        search=robot.kernel('inverse_kinematics_search', *options),
-        check=robot.kernel('inverse_kinematics_check', *options),
-        _starts={0: starts},
-    )
 
 
 def _multi_dof_joints(robot: RigidBodySystem, frames: Sequence[str]) -> MultiDofJoints:
@@ -355,28 +409,6 @@ def _as_slice(index: NDArray[np.intp]) -> Index:
     return index
 
 
-def reach_of(model: Model, frame: str) -> Reach:
-    """Compute the bound of a frame.
-
-    The distance from the first joint to the frame is at most the sum of the offsets between joints,
-    the strokes of prismatic joints, and the offset of the frame.
-    """
-    target = model.frame(frame)
-    joints = [model.joints[body] for body in model.ancestors(target.body)]
-    if model.root_joint != 'fixed':
-        joints = joints[1:]
-    if not joints:
-        return Reach((0.0, 0.0, 0.0), math.inf)
-    radius = target.placement.translation.norm()
-    radius += sum(joint.placement.translation.norm() for joint in joints[1:])
-    radius += sum(_stroke(model, joint) for joint in joints)
-    shoulder = joints[0].placement.translation
-    if joints[0].parent != ROOT:
-        shoulder = model.joints[joints[0].parent].transform(neutral(model)).act(shoulder)
-    x, y, z = shoulder
-    return Reach((float(x), float(y), float(z)), float(radius))
-
-
 def _stroke(model: Model, joint: Joint) -> float:
     """Largest displacement of the body's origin by a joint [m]; infinite if there is no bound."""
     limits = joint.limits
@@ -385,3 +417,12 @@ def _stroke(model: Model, joint: Joint) -> float:
     return joint.kind.reach(
         *(joint.multiplier * end + joint.offset for end in (limits.lower, limits.upper))
     )
+
+
+def _increments(n: int) -> Vector:
+    """Powers of 1 / g (n) with g^(n+1) = g + 1, the golden ratio of n dimensions [Roberts2018]."""
+    g = 2.0
+    for _ in range(60):
+        g = (1.0 + g) ** (1.0 / (n + 1))
+    powers: Vector = g ** -np.arange(1.0, n + 1.0)
+    return powers

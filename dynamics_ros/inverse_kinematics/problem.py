@@ -32,8 +32,9 @@ from dynamics_ros.spatial import Matrix3, Scalar, transform_of_rows
 from dynamics_ros.spatial.scalar import sqrt, where_less
 
 from .chain import HALF_TURN, Chain, Reach, Supports, chain_of
+from .options import Options
 from .result import CONVERGED, InverseKinematicsResult
-from .search import TOLERANCE_FRACTION, UNBOUNDED, Deadline, End, Search
+from .search import UNBOUNDED, Deadline, Search, ends_within
 
 Vector = NDArray[np.float64]
 
@@ -43,30 +44,6 @@ SUPPORTS = ('point', 'surface')
 """Kinds of contacts of a support."""
 
 NO_SLACK = np.zeros(6)
-
-
-class ProblemOptions(NamedTuple):
-    """Options of a problem: tolerances and preferences.
-
-    Attributes:
-        position_tolerance: [m].
-        rotation_tolerance: [rad].
-        position_only: ignore the rotation of the target.
-        slack: (6) accepted deviation along and about the axes of the target [m, rad]; inf leaves a
-            direction free.
-        joint_weights: motion cost by joint name, 1 by default; inf locks a joint.
-        locked_joints: names of joints that keep their seed values.
-        posture: (nq) preferred configuration, approached as far as the target allows; 'seed'
-            minimizes the motion, 'centre' is the middle of the limits.
-    """
-
-    position_tolerance: float = 1e-5
-    rotation_tolerance: float = 1e-5
-    position_only: bool = False
-    slack: ArrayLike | None = None
-    joint_weights: Mapping[str, float] | None = None
-    locked_joints: Collection[str] = ()
-    posture: ArrayLike | str | None = None
 
 
 class Candidate(NamedTuple):
@@ -105,55 +82,37 @@ class Problem:
         search: the local search for this problem.
     """
 
-    __slots__ = (
-        'beyond',
-        'bounds',
-        'chain',
-        'in_root_link',
-        'locked',
-        'options',
-        'q',
-        'robot',
-        'search',
-        'slack',
-        'start',
-        'targets',
-    )
-
     def __init__(
         self,
         robot: RigidBodySystem,
         target: ArrayLike,
         frame: str | Sequence[str],
         seed: ArrayLike | None,
-        options: ProblemOptions,
-        supports: Mapping[str, str] | None = None,
+        options: Options,
     ) -> None:
         """Check the arguments, and set up the search.
 
         Args:
             robot: the robot.
-            target, frame, seed, supports: see ``solve``.
-            options: options of ``solve``.
+            target, frame, seed: see ``solve``.
+            options: its options.
 
         Raises:
             InvalidArgumentError: an argument has a wrong shape, is not finite or is out of range.
         """
         frames = (frame,) if isinstance(frame, str) else _checked_names(frame)
         self.robot = robot
-        kept_frames = _checked_supports(supports) if supports else ()
+        kept_frames = _checked_supports(options.supports) if options.supports else ()
         self.chain = chain = chain_of(robot, frames, kept_frames)
         self.options = options
         position_tolerance, rotation_tolerance, position_only, slack, weights, locks, posture = (
-            options
+            options[:7]
         )
         if not (position_only is False and weights is None and type(locks) is tuple):
             _check_kinds(position_only, weights, locks)
         plain = slack is None and posture is None and not weights and not locks
         check_positive('position_tolerance', position_tolerance)
         check_positive('rotation_tolerance', rotation_tolerance)
-        key = (position_tolerance, rotation_tolerance, position_only)
-        search = chain.searches.get(key) if plain else None
         self.targets = targets = _checked_targets(target, frame, len(frames), position_only)
         if seed is None:
             self.q, self.start = chain.nominal, chain.centre
@@ -176,20 +135,16 @@ class Problem:
         self.beyond: tuple[str, ...] = ()
         self.bounds = chain.bounds
         self.slack = NO_SLACK
-        if search is None:
-            joints, tasks = chain.joint_rows, chain.tasks[position_only]
-            if not plain:
-                joints, tasks = self._step_inputs_of_options()
-            near, aligned = ((TOLERANCE_FRACTION * x) ** 2 for x in key[:2])
-            search = Search(chain.search, len(frames), joints, tasks, near, aligned)
-            if plain:
-                chain.keep(key, search)
+        joints, tasks = chain.joint_rows, chain.tasks[position_only]
+        if not plain:
+            joints, tasks = self._step_inputs_of_options()
         if kept_frames:
             root_coordinates = np.arange(len(self.start)) < chain.root_nq
             self.locked = (
                 root_coordinates if self.locked is None else root_coordinates | self.locked
             )
-        self.search = search
+        ends = ends_within(position_tolerance, rotation_tolerance)
+        self.search = Search(chain.search, len(frames), self.in_root_link, joints, tasks, ends)
 
     def _step_inputs_of_options(self) -> tuple[Vector, Vector]:
         """``joints`` and ``tasks`` of a step for slack, weights, locked joints or a posture."""
@@ -256,19 +211,14 @@ class Problem:
         points = self.in_root_link[:, :3, 3].tolist()
         return any(map(Reach.excludes, self.chain.reaches, points, repeat(margin)))
 
-    def run(self, start: Vector, deadline: Deadline | None) -> End:
-        """Search from joint positions (n); no time limit if the deadline is None."""
-        return self.search.run(start, self.in_root_link, deadline)
-
-    def restarts(self, count: int, random_seed: int, *, by_place: bool = False) -> Iterator[Vector]:
+    def restarts(self, count: int, *, by_place: bool = False) -> Iterator[Vector]:
         """Start positions after the seed, which are the same in every call.
 
         Args:
             count: number of starts.
-            random_seed: selects the sequence.
             by_place: sort by the distance of positions alone, without rotations.
         """
-        starts = self.chain.starts(self.robot, random_seed)
+        starts = self.chain.starts(self.robot, self.options.random_seed)
         place = by_place or self.options.position_only
         for positions in starts.toward(self.in_root_link[: len(self.chain.frames)], count, place):
             if self.locked is not None:
@@ -303,7 +253,7 @@ class Problem:
         """Like `placed`, after a search that moves supports back to their poses; else the seed."""
         if not self.chain.supports:
             return self.candidate(positions)
-        end = self.search.of_supports().run(positions, self.in_root_link, deadline)
+        end = self.search.of_supports().run(positions, deadline)
         candidate = self.candidate(end.positions)
         return candidate if candidate.allowed else self.candidate(self.start)
 
@@ -383,7 +333,7 @@ def _checked_slack(slack: ArrayLike) -> Vector:
     return values
 
 
-def _weigh(mobility: Vector, robot: RigidBodySystem, chain: Chain, options: ProblemOptions) -> None:
+def _weigh(mobility: Vector, robot: RigidBodySystem, chain: Chain, options: Options) -> None:
     """Divide the mobility of joints by their weights, infinite for locked joints."""
     for name in options.locked_joints:
         if name not in robot.joint_names:

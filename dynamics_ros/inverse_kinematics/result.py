@@ -1,10 +1,14 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The result of one inverse kinematics problem."""
+"""Results of inverse kinematics: of one problem or several, and distinct solutions of one."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +17,7 @@ from dynamics_ros.computed_once import computed_once
 from dynamics_ros.multibody.end_effector import manipulability
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
-from .chain import Chain
+from .chain import Chain, Vector
 
 CONVERGED = 'converged'
 """Reason: a configuration within tolerances and limits was found."""
@@ -31,13 +35,13 @@ COLLIDING = 'colliding'
 """Reason: solutions were found, and all of them are in collision."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class InverseKinematicsResult:
-    """Result of one inverse kinematics problem.
+    """Result of one inverse kinematics problem, or of several: then all but ``elapsed`` are arrays.
 
     Attributes:
-        q: (nq) the solution within the limits; joints without limits are within half a turn of the
-            seed. Without a solution: the closest configuration, which must not be commanded
+        q: (..., nq) the solution within the limits; joints without limits are within half a turn of
+            the seed. Without a solution: the closest configuration, which must not be commanded
             unless it is wanted; see ``success``.
         success: whether forward kinematics and limits confirmed q after the search.
         position_error: position error of q [m]; the worst of
@@ -46,55 +50,87 @@ class InverseKinematicsResult:
             ``position_error``; 0 if only the position counts.
         iterations: total number of steps of all starts.
         reason: 'converged', 'timed_out', 'unreachable', 'stalled' or 'colliding'.
-        elapsed: [s].
+        elapsed: total time [s].
     """
 
     q: NDArray[np.float64]
-    success: bool
-    position_error: float
-    rotation_error: float
-    iterations: int
-    reason: str
+    success: Any
+    position_error: Any
+    rotation_error: Any
+    iterations: Any
+    reason: Any
     elapsed: float
     _robot: RigidBodySystem = field(repr=False)
     _chain: Chain = field(repr=False)
 
+    @computed_once
+    def limit_margin(self) -> Any:
+        """Distance to the nearest limit of the joints that move the frame [rad or m], or inf."""
+        positions, chain = self.q[..., self._chain.q_index], self._chain
+        margins = np.minimum(positions - chain.lower, chain.upper - positions).min(axis=-1)
+        return margins if margins.ndim else float(margins)
+
+    @computed_once
+    def manipulability(self) -> Any:
+        """Manipulability [Yoshikawa], 0 at a singularity; the smallest of several frames."""
+        columns, frames = self._chain.v_index, self._chain.frames
+        jacobians = (self._robot.jacobian(self.q, frame) for frame in frames)
+        return reduce(np.minimum, [manipulability(J[..., columns]) for J in jacobians])
+
+
+class Solutions(Sequence[InverseKinematicsResult]):
+    """Sequence of distinct solutions; each result object is created when it is read.
+
+    Attributes:
+        q: (k, nq) all solutions.
+        elapsed: total time [s].
+    """
+
+    __slots__ = ('_iterations', '_of', '_squares', 'elapsed', 'q')
+
     def __init__(
         self,
-        q: NDArray[np.float64],
-        success: bool,
-        position_error: float,
-        rotation_error: float,
-        iterations: int,
-        reason: str,
+        of: tuple[RigidBodySystem, Chain],
+        q: Vector,
+        squares: Vector,
+        iterations: Sequence[int] | None,
         elapsed: float,
-        robot: RigidBodySystem,
-        chain: Chain,
     ) -> None:
-        """Keep the values; the generated method of a frozen dataclass takes three times as long."""
-        self.__dict__.update(
-            q=q,
-            success=success,
-            position_error=position_error,
-            rotation_error=rotation_error,
-            iterations=iterations,
-            reason=reason,
-            elapsed=elapsed,
-            _robot=robot,
-            _chain=chain,
-        )
+        """Store the data of the results.
 
-    @computed_once
-    def limit_margin(self) -> float:
-        """Distance to the nearest limit of the joints that move the frame [rad or m], or inf."""
-        positions, chain = self.q[self._chain.q_index], self._chain
-        return float(np.minimum(positions - chain.lower, chain.upper - positions).min())
+        Args:
+            of: robot and chain of the problem.
+            q: (k, nq) solutions.
+            squares: (k, 2) or more rows: squared position error [m^2] and rotation error [rad^2].
+            iterations: (k) steps of a search; None for a closed form.
+            elapsed: total time [s].
+        """
+        self._of, self.q, self._squares = of, q, squares
+        self._iterations, self.elapsed = iterations, elapsed
 
-    @computed_once
-    def manipulability(self) -> float:
-        """Manipulability [Yoshikawa], 0 at a singularity; the smallest of several frames."""
-        columns = self._chain.v_index
-        return min(
-            manipulability(self._robot.jacobian(self.q, frame)[:, columns])
-            for frame in self._chain.frames
-        )
+    def chosen(self, rows: Sequence[int]) -> Solutions:
+        """Some of the solutions of a closed form, by their indices."""
+        return Solutions(self._of, self.q[rows], self._squares[rows], None, self.elapsed)
+
+    def __len__(self) -> int:
+        return len(self.q)
+
+    @overload
+    def __getitem__(self, index: int) -> InverseKinematicsResult: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[InverseKinematicsResult, ...]: ...
+
+    def __getitem__(
+        self, index: int | slice
+    ) -> InverseKinematicsResult | tuple[InverseKinematicsResult, ...]:
+        if isinstance(index, slice):
+            return tuple([self[k] for k in range(len(self))[index]])
+        k = range(len(self))[index]
+        position, rotation = map(math.sqrt, self._squares[k, :2].tolist())
+        steps = 0 if self._iterations is None else self._iterations[k]
+        result = self.q[k], True, position, rotation, steps, CONVERGED, self.elapsed
+        return InverseKinematicsResult(*result, *self._of)
+
+    def __repr__(self) -> str:
+        return f'<{len(self)} solutions>'

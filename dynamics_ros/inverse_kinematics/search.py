@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -103,62 +103,61 @@ class End(NamedTuple):
     steps: int
 
 
-@dataclass(eq=False)
-class Search:
-    """A local search with constant settings, for any target.
+class Search(NamedTuple):
+    """A local search for targets.
 
     The cost is the squared norm of the error, with positions divided by the length of the chain.
 
     Attributes:
         kernel: kernel of ``inverse_kinematics_search`` for m frames and n joints.
         frames: number of targets that are not supports.
+        targets: (m, 4, 4) desired poses in the root link.
         joints: (5, n) limits, mobility, 1 / largest step, preferred positions.
         tasks: (m, 2, 6) weights and tolerated errors.
-        near: squared position error of convergence [m^2].
-        aligned: squared rotation error of convergence [rad^2].
+        ends: squared position and rotation error of convergence [m^2, rad^2], and the settings of a
+            whole search with these.
     """
 
     kernel: Kernel
     frames: int
+    targets: Vector
     joints: Vector
     tasks: Vector
-    near: float
-    aligned: float
+    ends: tuple[float, float, Vector]
 
-    def __post_init__(self) -> None:
-        self._options = (DAMPING, 0.0, self.near, self.aligned, 0.0)
-        self._settings = np.array([*self._options, SEARCH_STEPS])
+    def weighted(self, positions: float, rotations: float) -> Vector:
+        """``tasks`` with factors of the weights of the frames, without those of supports."""
+        tasks = self.tasks.copy()
+        tasks[: self.frames, 0, :3] *= positions
+        tasks[: self.frames, 0, 3:] *= rotations
+        return tasks
 
     def of_supports(self) -> Search:
-        """Search with the same settings for the supports alone, without the frames."""
-        tasks = self.tasks.copy()
-        tasks[: self.frames, 0] = 0.0
-        return replace(self, tasks=tasks)
+        """The search for the supports alone, without the frames."""
+        return self._replace(tasks=self.weighted(0.0, 0.0))
 
     def of_positions(self) -> Search:
-        """Search with the same settings for the positions of frames, with a smaller tolerance."""
-        tasks = self.tasks.copy()
-        tasks[: self.frames, 0, 3:] = 0.0
-        return replace(self, tasks=tasks, near=min(self.near, KEPT_POSITION**2))
+        """The search for the positions of frames, with a smaller tolerance."""
+        near, aligned, _ = self.ends
+        ends = ends_at(min(near, KEPT_POSITION**2), aligned)
+        return self._replace(tasks=self.weighted(1.0, 0.0), ends=ends)
 
-    def run(self, start: Vector, targets: Vector, deadline: Deadline | None) -> End:
+    def run(self, start: Vector, deadline: Deadline | None) -> End:
         """Search from joint positions until convergence, slow progress, or the deadline.
 
         Args:
             start: (n) joint positions.
-            targets: (m, 4, 4) desired poses in the root link.
             deadline: time to stop; None for no time limit.
         """
+        near, aligned, settings = self.ends
         if deadline is None:
             positions, progress = self.kernel.call(
-                start, _INITIAL_PROGRESS, targets, self.joints, self.tasks, self._settings
+                start, _INITIAL_PROGRESS, self.targets, self.joints, self.tasks, settings
             )
         else:
-            positions, progress = self._in_pieces(
-                start, _INITIAL_PROGRESS, targets, self._options, SEARCH_STEPS, deadline
-            )
+            positions, progress = self._in_pieces(start, _INITIAL_PROGRESS, settings, deadline)
         position, rotation, cost, _, _, _, steps = progress.tolist()
-        return End(positions, position <= self.near and rotation <= self.aligned, cost, int(steps))
+        return End(positions, position <= near and rotation <= aligned, cost, int(steps))
 
     @property
     def compiled(self) -> bool:
@@ -166,55 +165,41 @@ class Search:
         return self.kernel.backend == 'llvm'
 
     def _in_pieces(
-        self,
-        positions: Vector,
-        progress: Vector,
-        targets: Vector,
-        options: tuple[float, ...],
-        max_steps: int,
-        deadline: Deadline,
+        self, positions: Vector, progress: Vector, settings: Vector, deadline: Deadline
     ) -> tuple[Vector, Vector]:
-        """Positions and progress after at most ``most`` steps; the clock is checked in between."""
+        """Positions and progress of a search; the clock is checked in between."""
+        steps, settings, max_steps = 0, settings.copy(), int(settings[-1])
         size = max_steps if self.compiled else CLOCK_STEPS
-        steps = 0
         while steps < max_steps and not (steps and deadline.passed()):
-            steps = min(steps + size, max_steps)
+            steps = settings[-1] = min(steps + size, max_steps)
             positions, progress = self.kernel.call(
-                positions, progress, targets, self.joints, self.tasks, np.array([*options, steps])
+                positions, progress, self.targets, self.joints, self.tasks, settings
             )
             if progress.item(PROGRESS - 1) < steps:
                 break
         return positions, progress
 
-    def approach(self, start: Vector, targets: Vector, rotation: float, deadline: Deadline) -> End:
+    def _step(self, positions: Vector, damping: float) -> tuple[Vector, float]:
+        """Positions after one damped step, and the cost of the given ones."""
+        settings = np.array([damping, 0.0, NEVER, NEVER, 0.0, 1.0])
+        following, progress = self.kernel.call(
+            positions, _ENDLESS_PROGRESS, self.targets, self.joints, self.tasks, settings
+        )
+        return following, progress.item(2)
+
+    def approach(self, start: Vector, rotation: float, deadline: Deadline) -> End:
         """Descend to the closest approach: every accepted step reduces the cost.
 
         Args:
             start: (n) joint positions.
-            targets: (m, 4, 4) desired poses in the root link.
             rotation: factor of the weights of rotations.
             deadline: time to stop.
         """
-        tasks = self.tasks.copy()
-        tasks[: self.frames, 0, 3:] *= rotation
+        step = self._replace(tasks=self.weighted(1.0, rotation))._step
+        finish = lambda positions: End(positions, True, 0.0, 0)  # noqa: E731
+        return _descent(start, step, finish, APPROACH_RESOLUTION, deadline)
 
-        def step(positions: Vector, damping: float) -> tuple[Vector, float]:
-            """Next positions, and the cost of the given ones."""
-            settings = np.array([damping, 0.0, NEVER, NEVER, 0.0, 1.0])
-            new_positions, progress = self.kernel.call(
-                positions, _ENDLESS_PROGRESS, targets, self.joints, tasks, settings
-            )
-            return new_positions, progress.item(2)
-
-        return _descent(
-            start,
-            step,
-            lambda positions: End(positions, True, 0.0, 0),
-            APPROACH_RESOLUTION,
-            deadline,
-        )
-
-    def turn(self, start: Vector, targets: Vector, place: Search, deadline: Deadline) -> End:
+    def turn(self, start: Vector, place: Search, deadline: Deadline) -> End:
         """Descend to the smallest rotation error with the frames at their target positions.
 
         A Gauss-Newton step in the null space of the positions, within the limits, is followed by a
@@ -222,18 +207,16 @@ class Search:
 
         Args:
             start: (n) joint positions that bring the frames to their positions.
-            targets: (m, 4, 4) desired poses in the root link.
             place: search for positions.
             deadline: time to stop.
 
         Returns:
             The end, whose cost is that of the rotations.
         """
-        tasks = self.tasks.copy()
-        tasks[: self.frames, 0, 3:] *= ROTATION_AT_POSITION
         lower, upper, mobility = self.joints[:3]
         joints = self.joints.copy()
         joints[0], joints[1] = -UNBOUNDED, UNBOUNDED
+        free = self._replace(joints=joints, tasks=self.weighted(1.0, ROTATION_AT_POSITION))
 
         def step(positions: Vector, damping: float) -> tuple[Vector, float]:
             """Next positions, up to the first limit, and the rotation cost of the given ones.
@@ -241,12 +224,9 @@ class Search:
             Joints that a step would move over a near limit go to this limit, and the others move
             without them.
             """
-            settings = np.array([damping, 0.0, NEVER, NEVER, 0.0, 1.0])
             joints[2], snapped = mobility, np.zeros(len(positions))
             while True:
-                following, progress = self.kernel.call(
-                    positions, _ENDLESS_PROGRESS, targets, joints, tasks, settings
-                )
+                following, cost = free._step(positions, damping)
                 d = following - positions
                 ways = np.where(d > 0.0, upper - positions, lower - positions)
                 shares = np.divide(ways, d, out=np.ones(len(d)), where=d != 0.0)
@@ -255,26 +235,30 @@ class Search:
                     break
                 snapped[near], joints[2, near] = ways[near], 0.0
             following = positions + min(1.0, shares.min()) * d + snapped
-            return following, progress.item(2) / ROTATION_AT_POSITION**2
+            return following, cost / ROTATION_AT_POSITION**2
 
         clock = None if self.compiled else deadline
-        return _descent(
-            start, step, lambda x: place.run(x, targets, clock), TURN_RESOLUTION, deadline
-        )
+        return _descent(start, step, lambda x: place.run(x, clock), TURN_RESOLUTION, deadline)
 
-    def settle(self, start: Vector, targets: Vector, deadline: Deadline) -> End:
-        """Move within the set of solutions towards the preferred positions.
+    def settle(self, start: Vector, deadline: Deadline) -> End:
+        """Move from a solution (n) within the set of solutions towards the preferred positions."""
+        settings = np.array([DAMPING, PULL, NEVER, NEVER, SETTLED, SETTLING_STEPS])
+        settled, _ = self._in_pieces(start, _ENDLESS_PROGRESS, settings, deadline)
+        return self.run(settled, deadline)
 
-        Args:
-            start: (n) a solution.
-            targets: (m, 4, 4) desired poses in the root link.
-            deadline: time to stop.
-        """
-        options = (DAMPING, PULL, NEVER, NEVER, SETTLED)
-        settled, _ = self._in_pieces(
-            start, _ENDLESS_PROGRESS, targets, options, SETTLING_STEPS, deadline
-        )
-        return self.run(settled, targets, deadline)
+
+def ends_at(near: float, aligned: float) -> tuple[float, float, Vector]:
+    """``ends`` of a search for squared errors."""
+    return near, aligned, np.array([DAMPING, 0.0, near, aligned, 0.0, SEARCH_STEPS])
+
+
+@lru_cache(maxsize=32)
+def ends_within(
+    position_tolerance: float, rotation_tolerance: float
+) -> tuple[float, float, Vector]:
+    """``ends`` of a search for errors within tolerances [m, rad]."""
+    position, rotation = (TOLERANCE_FRACTION * x for x in (position_tolerance, rotation_tolerance))
+    return ends_at(position**2, rotation**2)
 
 
 def _descent(

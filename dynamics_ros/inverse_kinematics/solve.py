@@ -6,23 +6,41 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics_ros.collision import Collisions
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.multibody.arguments import check_count, check_positive
+from dynamics_ros.multibody.arguments import (
+    POSE,
+    pose_matrices,
+    real_array,
+)
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .analytic import closed_form_of, closed_form_solutions
-from .problem import Candidate, Problem, ProblemOptions
-from .result import COLLIDING, CONVERGED, STALLED, TIMED_OUT, UNREACHABLE, InverseKinematicsResult
+from .chain import chain_of
+from .options import Options, SolveAllOptions, SolveOptions, check_known
+from .problem import Candidate, Problem
+from .result import (
+    COLLIDING,
+    CONVERGED,
+    STALLED,
+    TIMED_OUT,
+    UNREACHABLE,
+    InverseKinematicsResult,
+    Solutions,
+)
 from .search import Deadline, End, Vector
-from .solutions import Solutions
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+DEFAULTS = Options()
 
 SAME_APPROACH = 0.05
 """Relative difference of final costs below which descents count as the same closest approach."""
@@ -59,37 +77,11 @@ FREEING_DAMPING, FREEING_LIMIT = 0.05, 0.3
 """Damping of such a step, relative to Jacobians of about 1 m, and its largest joint motion [rad or
 m]."""
 
+ALL_TIMEOUT = 0.2
+"""Default timeout of a search for all solutions [s]."""
+
 SEARCHING = 0.8
 """Fraction of the timeout for finding a solution; the rest is for the closest approach."""
-
-
-class SearchOptions(TypedDict, total=False):
-    """Options shared by ``solve`` and ``solve_all``; see ``solve``."""
-
-    position_tolerance: float
-    rotation_tolerance: float
-    position_only: bool
-    slack: ArrayLike | None
-    joint_weights: Mapping[str, float] | None
-    locked_joints: Collection[str]
-    posture: ArrayLike | str | None
-    collisions: Collisions | None
-    timeout: float
-    max_restarts: int
-    random_seed: int
-
-
-class SolveOptions(SearchOptions, total=False):
-    """Options of ``solve``; see there."""
-
-    supports: Mapping[str, str] | None
-
-
-class SolveAllOptions(SearchOptions, total=False):
-    """Options of ``solve_all``; see there."""
-
-    max_solutions: int
-    min_separation: float | None
 
 
 def solve(
@@ -97,19 +89,7 @@ def solve(
     target: ArrayLike,
     frame: str | Sequence[str],
     seed: ArrayLike | None = None,
-    *,
-    position_tolerance: float = 1e-5,
-    rotation_tolerance: float = 1e-5,
-    position_only: bool = False,
-    slack: ArrayLike | None = None,
-    joint_weights: Mapping[str, float] | None = None,
-    locked_joints: Collection[str] = (),
-    posture: ArrayLike | str | None = None,
-    supports: Mapping[str, str] | None = None,
-    collisions: Collisions | None = None,
-    timeout: float = 0.05,
-    max_restarts: int = 200,
-    random_seed: int = 0,
+    **options: Unpack[SolveOptions],
 ) -> InverseKinematicsResult:
     """Finds joint positions that bring a frame to a pose ([RD] 2.9.3, damped, with restarts).
 
@@ -125,23 +105,7 @@ def solve(
         seed: (nq) first start, projected onto the limits; None is the center of the ranges.
             Joints that do not move the frame keep their seed values; without a seed they get those
             of ``robot.nominal()``, within their limits.
-        position_tolerance: accepted distance from the target [m].
-        rotation_tolerance: accepted angle from the target [rad].
-        position_only: leave the rotation free.
-        slack: (6) accepted deviation along and about the axes of the target [m, rad]; inf leaves
-            a direction free. None is zero.
-        joint_weights: motion cost by joint name; 1 for other joints, inf locks a joint.
-        locked_joints: names of joints that keep their seed values, also somewhat beyond limits.
-        posture: (nq) preferred configuration, approached as far as the target allows; 'seed'
-            minimizes the motion, 'centre' is the middle of the limits, None is no preference.
-        supports: frames that keep their seed pose while the root moves ([RD] 2.10.5), each with
-            'point' for its position or 'surface' for its pose. They have priority over the
-            targets, also if there is no solution.
-        collisions: links and obstacles that a solution keeps apart; None: not checked.
-        timeout: s, wall clock, without the setup of a robot's first problem. A tenth of it is
-            guaranteed as processor time, even if other processes delay the search.
-        max_restarts: number of starts after the seed.
-        random_seed: selects the sequence of starts.
+        options: options of the name of an attribute of `Options`.
 
     Returns:
         The solution, or the closest configuration and the reason of the failure. If all solutions
@@ -154,24 +118,21 @@ def solve(
         InvalidArgumentError: an argument has a wrong shape, is not finite or is out of range; a
             locked joint is far beyond its limits, or only its position beyond them excludes a
             solution.
+        UnknownOptionError: there is no such option.
     """
-    options = ProblemOptions(
-        position_tolerance,
-        rotation_tolerance,
-        position_only,
-        slack,
-        joint_weights,
-        locked_joints,
-        posture,
-    )
-    problem = Problem(robot, target, frame, seed, options, supports)
-    check_positive('timeout', timeout)
-    check_count('max_restarts', max_restarts, least=0)
-    check_count('random_seed', random_seed, least=0)
+    given = DEFAULTS
+    if options:
+        check_known(SolveOptions, options)
+        given = Options(**options)
+        given.check(robot)
+    return _solve(Problem(robot, target, frame, seed, given))
+
+
+def _solve(problem: Problem) -> InverseKinematicsResult:
+    options = problem.options
+    collisions, timeout, max_restarts = options.collisions, options.timeout, options.max_restarts
     closed_form = closed_form_of(problem)
     colliding: Candidate | None = None
-    if collisions is not None:
-        Collisions.check_robot(collisions, robot)
     began = time.perf_counter()
     unreachable = False
     if closed_form is not None:
@@ -186,44 +147,40 @@ def solve(
                 return problem.result(colliding, 0, COLLIDING, began)
     # Machine code solves most problems from the seed, before the clock is checked.
     clock = None if problem.search.compiled else Deadline.after(began, SEARCHING, timeout)
-    end = problem.run(problem.start, clock)
+    end = problem.search.run(problem.start, clock)
     whole = Deadline.after(began, 1.0, timeout)
     steps, ends = 0, []
     out_of_reach = False
     restarts = None
     while True:
         steps += end.steps
-        solution = problem.confirmed(end.positions) if end.arrived else None
-        if solution is not None:
-            if posture is not None:
-                solution = _settled(problem, solution, whole, collisions)
-            free = _free(problem, solution, whole, collisions)
-            if free is not None:
-                return problem.result(free, steps, CONVERGED, began)
-            colliding = colliding or solution
+        solution, free = _solution(problem, end, whole, collisions)
+        if solution is not None and free:
+            return problem.result(solution, steps, CONVERGED, began)
+        colliding = colliding or solution
         ends.append(end)
         if restarts is None:
             out_of_reach = unreachable or problem.out_of_reach()
             # Out of reach: only the closest approach is searched, from a few starts.
             count = min(max_restarts, DESCENTS) if out_of_reach else max_restarts
-            restarts = problem.restarts(count, random_seed)
+            restarts = problem.restarts(count)
             until = Deadline.after(began, SEARCHING, timeout)
             clock = None if problem.search.compiled else until
         positions = None if until.passed() else next(restarts, None)
         if positions is None:
             break
-        end = problem.run(positions, clock)
+        end = problem.search.run(positions, clock)
 
     if colliding is not None:
         return problem.result(colliding, steps, COLLIDING, began)
     deadline = Deadline.after(began, 1.0, timeout)
     ends.sort(key=lambda end: end.cost)
     starts = [end.positions for end in ends[:DESCENTS]]
-    starts += problem.restarts(min(STARTS_BY_PLACE, max_restarts), random_seed, by_place=True)
+    starts += problem.restarts(min(STARTS_BY_PLACE, max_restarts), by_place=True)
     # The position has priority; the rotation counts only if the position can be reached.
     descents: list[End] = []
-    if not position_only and not problem.out_of_reach():
-        more = problem.restarts(max_restarts, random_seed, by_place=True)
+    if not options.position_only and not problem.out_of_reach():
+        more = problem.restarts(max_restarts, by_place=True)
         descents = _turned(problem, [problem.start, *starts[:DESCENTS]], more, deadline)
     distance, position_missed = 0.0, not descents
     if position_missed:
@@ -232,7 +189,7 @@ def solve(
     steps += sum(end.steps for end in descents)
     if position_missed:
         distance = math.sqrt(closest.cost)
-        position_missed = distance * problem.chain.length > position_tolerance
+        position_missed = distance * problem.chain.length > options.position_tolerance
     if not position_missed and problem.chain.supports:
         descents = _descents(problem, starts, ROTATION_OF_APPROACH, deadline)
         closest = min(descents, key=lambda end: end.cost)
@@ -246,10 +203,9 @@ def solve(
     else:
         reason = STALLED if len(ends) > max_restarts else TIMED_OUT
     if problem.beyond and reason != TIMED_OUT:
-        limits = {'timeout': timeout, 'max_restarts': max_restarts, 'random_seed': random_seed}
-        _check_locked(problem, frame, options, supports=supports, **limits)
+        _check_locked(problem)
     positions = closest.positions
-    if position_missed and not position_only:
+    if position_missed and not options.position_only:
         rotated = _descents(problem, [positions], ROTATION_AT_PLACE * distance, deadline)[0]
         positions, steps = rotated.positions, steps + rotated.steps
     candidate = problem.closest(positions, deadline)
@@ -261,20 +217,7 @@ def solve_all(
     target: ArrayLike,
     frame: str | Sequence[str],
     seed: ArrayLike | None = None,
-    *,
-    position_tolerance: float = 1e-5,
-    rotation_tolerance: float = 1e-5,
-    position_only: bool = False,
-    slack: ArrayLike | None = None,
-    joint_weights: Mapping[str, float] | None = None,
-    locked_joints: Collection[str] = (),
-    posture: ArrayLike | str | None = None,
-    collisions: Collisions | None = None,
-    timeout: float = 0.2,
-    max_restarts: int = 200,
-    max_solutions: int = 16,
-    min_separation: float | None = None,
-    random_seed: int = 0,
+    **options: Unpack[SolveAllOptions],
 ) -> Solutions:
     """Finds the distinct solutions, sorted by distance from the seed.
 
@@ -284,83 +227,59 @@ def solve_all(
 
     Args:
         robot, target, frame, seed: see ``solve``.
-        position_tolerance, rotation_tolerance, position_only, slack: see ``solve``.
-        joint_weights, locked_joints, posture, collisions: see ``solve``.
-        timeout: total time [s].
-        max_restarts: number of starts after the seed.
-        max_solutions: maximum number of solutions.
-        min_separation: minimum difference in at least one joint [rad or m]. None is ``SEPARATION``
-            for a search; a closed form only merges solutions that are equal up to rounding.
-        random_seed: selects the sequence of starts.
+        options: options of the name of an attribute of `Options`.
 
     Returns:
         Confirmed solutions; empty if none was found (``solve`` gives the reason).
 
     Raises:
         InvalidArgumentError: an argument has a wrong shape, is not finite or is out of range.
+        UnknownOptionError: there is no such option.
     """
-    options = ProblemOptions(
-        position_tolerance,
-        rotation_tolerance,
-        position_only,
-        slack,
-        joint_weights,
-        locked_joints,
-        posture,
-    )
-    problem = Problem(robot, target, frame, seed, options)
-    check_positive('timeout', timeout)
-    check_count('max_restarts', max_restarts, least=0)
-    check_count('max_solutions', max_solutions, least=1)
-    check_count('random_seed', random_seed, least=0)
-    if min_separation is not None:
-        check_positive('min_separation', min_separation)
-    if collisions is not None:
-        Collisions.check_robot(collisions, robot)
+    check_known(SolveAllOptions, options)
+    options.setdefault('timeout', ALL_TIMEOUT)
+    given = Options(**options)
+    problem = Problem(robot, target, frame, seed, given)
+    given.check(robot)
+    collisions, most = given.collisions, given.max_solutions
     closed_form = closed_form_of(problem)
     began = time.perf_counter()
     if closed_form is not None:
-        most = max_solutions if collisions is None else CLOSED_FORM_BRANCHES
-        branches, unreachable = closed_form_solutions(
-            closed_form, problem, began, most, min_separation
-        )
+        count = most if collisions is None else CLOSED_FORM_BRANCHES
+        branches, unreachable = closed_form_solutions(closed_form, problem, began, count)
         if branches or unreachable:
             if collisions is None:
                 return branches
-            return branches.where(lambda q: not collisions.in_collision(q), max_solutions)
-    separation = min_separation or SEPARATION
-    deadline = Deadline.after(began, 1.0, timeout)
+            rows = [k for k, q in enumerate(branches.q) if not collisions.in_collision(q)]
+            return branches.chosen(rows[:most])
+    separation = given.min_separation or SEPARATION
+    deadline = Deadline.after(began, 1.0, given.timeout)
     found: list[tuple[Candidate, int]] = []
-    count = 0 if problem.out_of_reach() else max_restarts
-    for positions in (problem.start, *problem.restarts(count, random_seed)):
-        end = problem.run(positions, deadline)
-        solution = problem.confirmed(end.positions) if end.arrived else None
-        if solution is not None:
-            if posture is not None:
-                solution = _settled(problem, solution, deadline, collisions)
-            solution = _free(problem, solution, deadline, collisions)
-        if solution is not None and all(
-            problem.chain.separation(solution.positions, other.positions) > separation
-            for other, _ in found
-        ):
-            found.append((solution, end.steps))
+    count = 0 if problem.out_of_reach() else given.max_restarts
+    for positions in (problem.start, *problem.restarts(count)):
+        end = problem.search.run(positions, deadline)
+        solution, free = _solution(problem, end, deadline, collisions)
+        if solution is not None and free:
+            apart = (problem.chain.separation(solution.positions, x.positions) for x, _ in found)
+            if all(distance > separation for distance in apart):
+                found.append((solution, end.steps))
         if deadline.passed():
             break
     if problem.beyond and not found and not deadline.passed():
-        limits = {'timeout': timeout, 'max_restarts': max_restarts, 'random_seed': random_seed}
-        _check_locked(problem, frame, options, **limits)
+        _check_locked(problem)
     found.sort(key=lambda entry: math.dist(entry[0].positions, problem.start))
-    del found[max_solutions:]
-    return Solutions.of_search(problem, found, began)
+    del found[most:]
+    squares = np.square([(x.position_error, x.rotation_error) for x, _ in found])
+    q = np.array([x.q for x, _ in found]).reshape(len(found), robot.nq)
+    steps = [count for _, count in found]
+    return Solutions((robot, problem.chain), q, squares, steps, time.perf_counter() - began)
 
 
-def _check_locked(
-    problem: Problem, frame: str | Sequence[str], options: ProblemOptions, **limits: Any
-) -> None:
+def _check_locked(problem: Problem) -> None:
     """Refuse a problem that has a solution only with locked joints within their limits."""
-    seed = problem.within_limits()
-    target = problem.targets[0 if isinstance(frame, str) else slice(len(frame))]
-    if solve(problem.robot, target, frame, seed, **options._asdict(), **limits).success:
+    options, seed = problem.options._replace(collisions=None), problem.within_limits()
+    target = problem.targets[: len(problem.chain.frames)]
+    if _solve(Problem(problem.robot, target, problem.chain.frames, seed, options)).success:
         names = ', '.join(map(repr, problem.beyond))
         where = f'no solution with {names} beyond its limits, where the seed has it'
         raise InvalidArgumentError('locked_joints', where, 'a seed within the limits')
@@ -372,7 +291,7 @@ def _descents(
     """Ends of descents from the given starts until the deadline; at least one descent is made."""
     ends: list[End] = []
     for positions in starts:
-        ends.append(problem.search.approach(positions, problem.in_root_link, rotation, deadline))
+        ends.append(problem.search.approach(positions, rotation, deadline))
         if deadline.passed():
             break
     return ends
@@ -391,12 +310,12 @@ def _turned(
     """
     if problem.chain.supports:
         return []
-    place, targets = problem.search.of_positions(), problem.in_root_link
+    place = problem.search.of_positions()
     # Plain Python has time for a few.
     clock, most = (None, PLACES) if place.compiled else (deadline, AGREEING_DESCENTS)
     solutions: list[Vector] = []
     for positions in chain(starts, more):
-        end = place.run(positions, targets, clock)
+        end = place.run(positions, clock)
         if end.arrived:
             solutions.append(end.positions)
         if len(solutions) == most or deadline.passed():
@@ -404,7 +323,7 @@ def _turned(
     solutions.sort(key=lambda positions: problem.candidate(positions).rotation_error)
     ends: list[End] = []
     for positions in solutions[:DESCENTS]:
-        ends.append(problem.search.turn(positions, targets, place, deadline))
+        ends.append(problem.search.turn(positions, place, deadline))
         if deadline.passed() or _agreeing(ends) >= AGREEING_DESCENTS:
             break
     return ends
@@ -416,15 +335,23 @@ def _agreeing(ends: Sequence[End]) -> int:
     return sum(end.cost <= (1.0 + SAME_APPROACH) * least for end in ends)
 
 
-def _settled(
-    problem: Problem, solution: Candidate, deadline: Deadline, collisions: Collisions | None
-) -> Candidate:
-    """Solution moved towards the preferred posture if the checks confirm it, else ``solution``."""
-    end = problem.search.settle(solution.positions, problem.in_root_link, deadline)
-    settled = problem.confirmed(end.positions) if end.arrived else None
-    if settled is None or (collisions is not None and collisions.in_collision(settled.q)):
-        return solution
-    return settled
+def _solution(
+    problem: Problem, end: End, deadline: Deadline, collisions: Collisions | None
+) -> tuple[Candidate | None, bool]:
+    """Confirmed solution at the end of a search, and whether it is free of collisions.
+
+    It is moved towards the preferred posture if the checks confirm that, too.
+    """
+    solution = problem.confirmed(end.positions) if end.arrived else None
+    if solution is None:
+        return None, False
+    if problem.options.posture is not None:
+        end = problem.search.settle(solution.positions, deadline)
+        settled = problem.confirmed(end.positions) if end.arrived else None
+        if settled is not None and not (collisions and collisions.in_collision(settled.q)):
+            solution = settled
+    free = _free(problem, solution, deadline, collisions)
+    return (solution, False) if free is None else (free, True)
 
 
 def _free(
@@ -451,7 +378,7 @@ def _free(
         regular = J @ J.T + FREEING_DAMPING**2 * np.eye(len(J))
         step = J.T @ np.linalg.solve(regular, wanted)
         step *= min(1.0, FREEING_LIMIT / max(float(np.abs(step).max()), 1e-12))
-        end = problem.run(np.clip(solution.positions + step, *problem.bounds[:2]), deadline)
+        end = problem.search.run(np.clip(solution.positions + step, *problem.bounds[:2]), deadline)
         moved = problem.confirmed(end.positions) if end.arrived else None
         if moved is None or deadline.passed():
             return None
@@ -459,3 +386,61 @@ def _free(
         if not collisions.in_collision(solution.q):
             return solution
     return None
+
+
+def solve_each(
+    robot: RigidBodySystem,
+    target: ArrayLike,
+    frame: str | Sequence[str] | None,
+    seed: ArrayLike | None,
+    options: SolveOptions,
+) -> InverseKinematicsResult:
+    """Result of `solve`, or of all problems for leading axes of the target and the seed.
+
+    Args:
+        robot: the robot.
+        target: (..., 4, 4) target poses of a frame, or (..., m, 4, 4) of a list of m frames, also
+            in the other forms of ``pose_matrices``.
+        frame: name of a frame, or a list of names; None is ``robot.tool_frame``.
+        seed: (..., nq) first starts; None for the centre of the ranges.
+        options: options of `solve`; ``timeout`` applies to each problem.
+
+    Raises:
+        InvalidArgumentError: as for `solve`, or the leading axes cannot be broadcast.
+        UnknownOptionError: `solve` does not have an option.
+    """
+    if frame is None:
+        frame = robot.tool_frame
+    axes_of_one = 2 if isinstance(frame, str) else 3
+    if axes_of_one == 3 and isinstance(target, (list, tuple)):
+        target = [pose_matrices('target', one) for one in target]
+    targets = real_array('target', pose_matrices('target', target), POSE)
+    seeds = np.zeros(0)
+    if seed is not None:
+        seeds = real_array('seed', seed, 'configurations of shape (..., nq)')
+    if targets.ndim <= axes_of_one and seeds.ndim <= 1:
+        return solve(robot, targets, frame, seed, **options)
+    try:
+        leading = np.broadcast_shapes(targets.shape[:-axes_of_one], seeds.shape[:-1])
+    except ValueError:
+        problem = f'leading axes {seeds.shape[:-1]} beside those of the target'
+        raise InvalidArgumentError('seed', problem, f'{targets.shape[:-axes_of_one]}') from None
+    targets = np.broadcast_to(targets, leading + targets.shape[-axes_of_one:])
+    seeds = np.broadcast_to(seeds, leading + seeds.shape[-1:])
+    results = [
+        solve(robot, targets[i].copy(), frame, None if seed is None else seeds[i].copy(), **options)
+        for i in np.ndindex(leading)
+    ]
+
+    def stacked(name: str, kind: type, *shape: int) -> Any:
+        return np.array([getattr(x, name) for x in results], kind).reshape(leading + shape)
+
+    kinds = {'success': bool, 'position_error': float, 'rotation_error': float, 'iterations': int}
+    return InverseKinematicsResult(
+        q=stacked('q', float, robot.nq),
+        **{name: stacked(name, kind) for name, kind in kinds.items()},
+        reason=stacked('reason', str),
+        elapsed=sum(x.elapsed for x in results),
+        _robot=robot,
+        _chain=chain_of(robot, (frame,) if isinstance(frame, str) else tuple(frame)),
+    )

@@ -16,7 +16,7 @@ from dynamics_ros.errors import InvalidArgumentError, ModelError, UnknownJointEr
 from dynamics_ros.spatial import Inertia, Matrix3, Transform, Vector3
 
 from .composition import with_locked, with_ranges_of_followers
-from .description import Inertial, JointDescription, Origin, RobotDescription
+from .description import Inertial, JointDescription, Mimic, Origin, RobotDescription
 from .doubts import LOG
 from .hardened_xml import quoted
 from .joints import JOINT_KINDS, JointKind
@@ -95,109 +95,87 @@ class _Builder:
         self.inertias: list[Inertia] = []
         self.body_names: list[str] = []
         self.frames: dict[str, Frame] = {}
-        self.nq = 0
-        self.nv = 0
-        self._inertials = {link.name: link.inertial for link in description.links}
-        self._by_name = {joint.name: joint for joint in description.joints}
-        self._kinds = kinds
+        self.nq = self.nv = 0
+        self._inertials = {link.name: _inertia(link.inertial) for link in description.links}
+        by_name = {joint.name: joint for joint in description.joints}
         for name in kinds:
-            self._check_kind(name)
+            _check_kind(name, by_name)
+        self._kinds = {
+            name: kinds.get(name) or JOINT_KINDS[joint.type](Vector3(*joint.axis))
+            for name, joint in by_name.items()
+            if joint.type != 'fixed'
+        }
+        root = description.root
         if root_joint == 'fixed':
-            self._merge(Frame(description.root, ROOT, Transform.identity()))
+            self._merge(Frame(root, ROOT, Transform.identity()))
         else:
-            kind = JOINT_KINDS[root_joint]()
-            self.nq, self.nv = kind.nq, kind.nv
-            self._add_body(
-                Joint(
-                    ROOT_JOINT_NAME,
-                    kind,
-                    ROOT,
-                    Transform.identity(),
-                    tuple(range(kind.nq)),
-                    tuple(range(kind.nv)),
-                ),
-                description.root,
-            )
-        self._q, self._v = self._assign_indices(description)
-        for joint in description.joints:
-            self._add(joint)
+            kind, placement = JOINT_KINDS[root_joint](), Transform.identity()
+            joint = Joint(ROOT_JOINT_NAME, kind, ROOT, placement, *self._indices(kind))
+            self._add_body(joint, root)
+        # In the order of the joints that own coordinates; mimic joints own none.
+        self._owned = {
+            joint.name: self._indices(self._kinds[joint.name])
+            for joint in description.joints
+            if joint.type != 'fixed' and not joint.mimic
+        }
+        for one in description.joints:
+            self._add(one)
 
-    def _assign_indices(
-        self, description: RobotDescription
-    ) -> tuple[dict[str, tuple[int, ...]], dict[str, tuple[int, ...]]]:
-        """Assign coordinates in the order of the joints that own them; mimic joints own none."""
-        q: dict[str, tuple[int, ...]] = {}
-        v: dict[str, tuple[int, ...]] = {}
-        for joint in description.joints:
-            if joint.type == 'fixed' or joint.mimic:
-                continue
-            kind = self._kind(joint)
-            q[joint.name] = tuple(range(self.nq, self.nq + kind.nq))
-            v[joint.name] = tuple(range(self.nv, self.nv + kind.nv))
-            self.nq += kind.nq
-            self.nv += kind.nv
-        return q, v
+    def _indices(self, kind: JointKind) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Indices of the next coordinates and velocities."""
+        q, v = range(self.nq, self.nq + kind.nq), range(self.nv, self.nv + kind.nv)
+        self.nq, self.nv = q.stop, v.stop
+        return tuple(q), tuple(v)
 
     def _add(self, joint: JointDescription) -> None:
-        carrier = self.frames[joint.parent]
-        origin = _transform(joint.origin)
-        leader = joint.mimic.joint if joint.mimic else None
+        carrier, origin = self.frames[joint.parent], _transform(joint.origin)
+        placement = carrier.placement @ origin
         if joint.type == 'fixed':
-            placement = carrier.placement @ origin
             self._merge(Frame(joint.child, carrier.body, placement, joint.parent, origin))
             return
-        source = leader or joint.name
-        if leader and self._kind(self._by_name[leader]).nq != 1:
-            raise ModelError(f'joint {joint.name!r} mimic', f'{leader!r} has several coordinates')
-        self._add_body(
-            Joint(
-                name=joint.name,
-                kind=self._kind(joint),
-                parent=carrier.body,
-                placement=carrier.placement @ origin,
-                q_indices=self._q[source],
-                v_indices=self._v[source],
-                multiplier=joint.mimic.multiplier if joint.mimic else 1.0,
-                offset=joint.mimic.offset if joint.mimic else 0.0,
-                leader=leader,
-                limits=joint.limits,
-                damping=joint.damping,
-                friction=joint.friction,
-                armature=joint.armature,
-            ),
-            joint.child,
-            joint.parent,
-            origin,
+        mimic = joint.mimic or Mimic('')
+        if joint.mimic and self._kinds[mimic.joint].nq != 1:
+            problem = f'{mimic.joint!r} has several coordinates'
+            raise ModelError(f'joint {joint.name!r} mimic', problem)
+        moving = Joint(
+            joint.name,
+            self._kinds[joint.name],
+            carrier.body,
+            placement,
+            *self._owned[mimic.joint or joint.name],
+            multiplier=mimic.multiplier,
+            offset=mimic.offset,
+            leader=mimic.joint or None,
+            limits=joint.limits,
+            damping=joint.damping,
+            friction=joint.friction,
+            armature=joint.armature,
         )
+        self._add_body(moving, joint.child, joint.parent, origin)
 
     def _add_body(
         self, joint: Joint, link: str, parent: str = '', origin: Transform = NOWHERE_ELSE
     ) -> None:
-        inertia = _inertia(self._inertials[link])
+        body, inertia = len(self.joints), self._inertials[link]
         self.joints.append(joint)
         self.inertias.append(inertia)
         self.body_names.append(link)
-        body = len(self.joints) - 1
         self.frames[link] = Frame(link, body, Transform.identity(), parent, origin, inertia)
 
-    def _kind(self, joint: JointDescription) -> JointKind:
-        return self._kinds.get(joint.name) or JOINT_KINDS[joint.type](Vector3(*joint.axis))
-
-    def _check_kind(self, name: str) -> None:
-        joint = self._by_name.get(name)
-        if joint is None:
-            raise UnknownJointError('joint_kinds', name, self._by_name)
-        if joint.type == 'fixed':
-            raise ModelError(f'joint {name!r}', 'is fixed: it has no kind of its own')
-        if joint.mimic:
-            problem = f'follows {joint.mimic.joint!r}: it has no kind of its own'
-            raise ModelError(f'joint {name!r}', problem)
-
     def _merge(self, frame: Frame) -> None:
-        inertia = _inertia(self._inertials[frame.name])
+        inertia = self._inertials[frame.name]
         self.frames[frame.name] = replace(frame, inertia=inertia)
         if frame.body != ROOT:
             self.inertias[frame.body] = self.inertias[frame.body] + frame.placement.act(inertia)
+
+
+def _check_kind(name: str, joints: Mapping[str, JointDescription]) -> None:
+    joint = joints.get(name)
+    if joint is None:
+        raise UnknownJointError('joint_kinds', name, joints)
+    if joint.type == 'fixed' or joint.mimic:
+        state = f'follows {joint.mimic.joint!r}' if joint.mimic else 'is fixed'
+        raise ModelError(f'joint {name!r}', f'{state}: it has no kind of its own')
 
 
 def _without_world(

@@ -10,7 +10,6 @@ without them.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,12 +19,20 @@ from numpy.typing import NDArray
 from dynamics_ros.errors import ModelError
 from dynamics_ros.files import read_file
 
-from .description import Origin
 from .hardened_xml import Element, read_xml
 from .mesh_file import read_mesh, resolve_mesh
 from .urdf import read_origin
 
 Array = NDArray[np.float64]
+
+SIZES = {
+    'box': ('size',),
+    'cylinder': ('radius', 'length'),
+    'sphere': ('radius',),
+    'capsule': ('radius', 'length'),
+    'mesh': (),
+}
+"""Attributes with the size of each kind of shape."""
 
 SEGMENTS = 32
 """Corners of the polygon that approximates a circle."""
@@ -127,25 +134,25 @@ def read_shape(element: Element, base: Path | None) -> Shape:
         ModelError: the shape is malformed, unknown, or its mesh cannot be read.
     """
     geometry, origin = element.required_child('geometry'), read_origin(element)
-    for kind, reader in READERS.items():
+    for kind in SIZES:
         shape = geometry.child(kind)
         if shape is not None:
-            triangles = reader(shape, base) if kind == 'mesh' else reader(shape)
-            return Shape(kind, _size(kind, shape), _pose(origin), _placed(triangles, origin))
-    geometry.refuse(f'has none of {", ".join(READERS)}')
+            size = _size(kind, shape)
+            triangles = _mesh(shape, base) if kind == 'mesh' else _primitive(kind, size)
+            pose = np.eye(4)
+            pose[:3, :3], pose[:3, 3] = origin.rotation, origin.translation
+            return Shape(kind, size, pose, triangles @ pose[:3, :3].T + pose[:3, 3])
+    geometry.refuse(f'has none of {", ".join(SIZES)}')
 
 
 def _size(kind: str, shape: Element) -> tuple[float, ...]:
-    if kind == 'box':
-        return tuple(shape.numbers('size', 3))
-    names = {'sphere': ('radius',), 'mesh': ()}.get(kind, ('radius', 'length'))
-    return tuple(shape.number(name) for name in names)
-
-
-def _pose(origin: Origin) -> Array:
-    pose = np.eye(4)
-    pose[:3, :3], pose[:3, 3] = origin.rotation, origin.translation
-    return pose
+    size: list[float] = []
+    for attribute in SIZES[kind]:
+        size += shape.numbers(attribute, 3 if kind == 'box' else 1)
+        for value in size:
+            if value <= 0.0:
+                shape.refuse(f'{attribute} {value:g} is not positive')
+    return tuple(size)
 
 
 def _mesh(element: Element, base: Path | None) -> Array:
@@ -155,48 +162,28 @@ def _mesh(element: Element, base: Path | None) -> Array:
     return triangles[:, ::-1] if np.prod(scale) < 0.0 else triangles
 
 
-def _box(element: Element) -> Array:
-    half = 0.5 * np.array(
-        [_positive(element, 'size', value) for value in element.numbers('size', 3)]
-    )
-    faces = []
-    for axis in range(3):
-        for sign in (-1.0, 1.0):
-            u, v = np.roll(np.eye(3), axis, axis=1)[1:]
-            center = sign * np.roll(np.eye(3), axis, axis=1)[0]
-            ring = [center - u - sign * v, center + u - sign * v, center + u + sign * v]
-            faces += [ring, [ring[2], center - u + sign * v, ring[0]]]
-    return np.array(faces) * half
-
-
-def _cylinder(element: Element) -> Array:
-    radius = _positive(element, 'radius', element.number('radius'))
-    half = 0.5 * _positive(element, 'length', element.number('length'))
-    profile = np.array([[0.0, -half], [radius, -half], [radius, half], [0.0, half]])
-    return _revolved(profile)
-
-
-def _sphere(element: Element) -> Array:
-    return _revolved(_half_circle(_positive(element, 'radius', element.number('radius'))))
-
-
-def _capsule(element: Element) -> Array:
-    """Return a cylinder between two half spheres, as in URDF 1.1; its length is the cylinder's."""
-    profile = _half_circle(_positive(element, 'radius', element.number('radius')))
-    up = np.array([0.0, 0.5 * _positive(element, 'length', element.number('length'))])
-    middle = len(profile) // 2
-    return _revolved(np.concatenate([profile[: middle + 1] - up, profile[middle:] + up]))
-
-
-def _half_circle(radius: float) -> Array:
-    angles = np.linspace(-0.5 * np.pi, 0.5 * np.pi, SEGMENTS // 2 + 1)
-    return radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)
-
-
-def _revolved(profile: Array) -> Array:
-    """Return the surface of revolution about z of a profile of (radius, height), bottom first."""
-    angles = np.linspace(0.0, 2.0 * np.pi, SEGMENTS, endpoint=False)
-    circle = np.stack([np.cos(angles), np.sin(angles), np.zeros(SEGMENTS)], axis=1)
+def _primitive(kind: str, size: tuple[float, ...]) -> Array:
+    """Triangles (n, 3, 3) of a shape about the z axis that is not a mesh."""
+    if kind == 'box':
+        faces = []
+        for axis in range(3):
+            for sign in (-1.0, 1.0):
+                center, u, v = np.roll(np.eye(3), axis, axis=1) * [[sign], [1.0], [sign]]
+                ring = [center - u - v, center + u - v, center + u + v]
+                faces += [ring, [ring[2], center - u + v, ring[0]]]
+        return np.array(faces) * (0.5 * np.array(size))
+    radius, up = size[0], np.array([0.0, 0.5 * sum(size[1:])])
+    # A profile of (radius, height), bottom first: a capsule of length 0 is a sphere.
+    profile = np.array([[0.0, 0.0], [radius, 0.0], [radius, 0.0], [0.0, 0.0]])
+    if kind != 'cylinder':
+        angles = np.linspace(-0.5 * np.pi, 0.5 * np.pi, SEGMENTS // 2 + 1)
+        angles = np.insert(angles, SEGMENTS // 4, 0.0)
+        profile = radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    half = len(profile) // 2
+    profile[:half] -= up
+    profile[half:] += up
+    turns = np.linspace(0.0, 2.0 * np.pi, SEGMENTS, endpoint=False)
+    circle = np.stack([np.cos(turns), np.sin(turns), np.zeros(SEGMENTS)], axis=1)
     rings = profile[:, :1, np.newaxis] * circle
     rings[..., 2] = profile[:, 1:]
     low, high = rings[:-1], rings[1:]
@@ -207,24 +194,3 @@ def _revolved(profile: Array) -> Array:
     doubled = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
     sizes = np.linalg.norm(doubled, axis=1)
     return triangles[sizes > 1e-9 * sizes.max()]
-
-
-def _positive(element: Element, attribute: str, value: float) -> float:
-    if value <= 0.0:
-        element.refuse(f'{attribute} {value:g} is not positive')
-    return value
-
-
-def _placed(triangles: Array, origin: Origin) -> Array:
-    placed: Array = triangles @ np.array(origin.rotation).T + np.array(origin.translation)
-    return placed
-
-
-READERS: dict[str, Callable[..., Array]] = {
-    'box': _box,
-    'cylinder': _cylinder,
-    'sphere': _sphere,
-    'capsule': _capsule,
-    'mesh': _mesh,
-}
-"""Function that triangulates each kind of shape."""

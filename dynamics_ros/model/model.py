@@ -18,8 +18,7 @@ from dynamics_ros.spatial import Inertia, Motion, Scalar, Transform, Vector3
 from .description import Limits
 from .doubts import NO_MASS, Doubts
 from .hardened_xml import MAXIMUM_NUMBER
-from .joints import JointKind
-from .varying_joint import VaryingJoint
+from .joints import JointKind, VaryingJoint
 
 ROOT = -1
 """Index of the root frame as a body: parent of the first joints, at rest at the origin."""

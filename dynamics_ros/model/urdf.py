@@ -121,7 +121,8 @@ def _describe(robot: Element) -> RobotDescription:
     name = robot.name() if robot.text('name').strip() else ''
     doubts = Doubts()
     links = _links(robot, doubts)
-    joints = resolve_mimics(_joints(robot, links, doubts))
+    elements = _named(robot, 'joint').items()
+    joints = resolve_mimics({name: _joint(one, links, doubts) for name, one in elements})
     root, ordered = tree_order(links, joints)
     sentences = doubts.sentences(name)
     for sentence in sentences:
@@ -138,15 +139,23 @@ def _describe(robot: Element) -> RobotDescription:
 # Links
 
 
-def _links(robot: Element, doubts: Doubts) -> dict[str, LinkDescription]:
-    links: dict[str, LinkDescription] = {}
-    for element in robot.children('link'):
+def _named(robot: Element, tag: str) -> dict[str, Element]:
+    """Links or joints by name, in the order of the text."""
+    elements: dict[str, Element] = {}
+    for element in robot.children(tag):
         name = element.name()
-        if name in links:
-            element.refuse(f'a second link of this name (line {element.line})')
-        if len(links) == MAXIMUM_LINKS:
-            robot.refuse(f'has more than {MAXIMUM_LINKS} links')
-        geometry = any(True for tag in ('visual', 'collision') for _ in element.children(tag))
+        if name in elements:
+            element.refuse(f'a second {tag} of this name (line {element.line})')
+        if len(elements) == MAXIMUM_LINKS:
+            robot.refuse(f'has more than {MAXIMUM_LINKS} {tag}s')
+        elements[name] = element
+    return elements
+
+
+def _links(robot: Element, doubts: Doubts) -> dict[str, LinkDescription]:
+    links = {}
+    for name, element in _named(robot, 'link').items():
+        geometry = element.count('visual') + element.count('collision') > 0
         links[name] = LinkDescription(name, _inertial(element, doubts), geometry)
     if not links:
         robot.refuse('has no link')
@@ -191,21 +200,6 @@ def _rotated(inertia: Matrix3, rotation: Matrix3) -> Matrix3:
 
 
 # Joints
-
-
-def _joints(
-    robot: Element, links: dict[str, LinkDescription], doubts: Doubts
-) -> dict[str, JointDescription]:
-    """The joints by name, in the order of the text; a mimic names its direct leader."""
-    joints: dict[str, JointDescription] = {}
-    for element in robot.children('joint'):
-        name = element.name()
-        if name in joints:
-            element.refuse(f'a second joint of this name (line {element.line})')
-        if len(joints) == MAXIMUM_LINKS:
-            robot.refuse(f'has more than {MAXIMUM_LINKS} joints')
-        joints[name] = _joint(element, links, doubts)
-    return joints
 
 
 def _joint(element: Element, links: dict[str, LinkDescription], doubts: Doubts) -> JointDescription:

@@ -13,8 +13,7 @@ import numpy as np
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import Trace, derivative, jacobian, trace
 from dynamics_ros.kernels.autodiff import replay
-from dynamics_ros.model.joints import Entries
-from dynamics_ros.model.varying_joint import VaryingJoint
+from dynamics_ros.model.joints import Entries, VaryingJoint
 from dynamics_ros.spatial import Matrix3, Motion, Scalar, Transform, Vector3
 
 from .arguments import check_count, rigid_pose

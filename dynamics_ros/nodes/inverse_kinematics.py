@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -177,8 +177,7 @@ class Search:
 
     def _search_one(self, robot: Robot, timeout: float) -> Outcome:
         poses, frames = self._goal(robot)
-        found = robot.inverse_kinematics(poses, frames, self.seed, timeout=timeout, **self.options)
-        result = cast('InverseKinematicsResult', found)
+        result = robot.inverse_kinematics(poses, frames, self.seed, timeout=timeout, **self.options)
         if result.success:
             _ = result.manipulability  # as in ``run``
         _solved.setdefault(robot, set()).add(self.frames)

@@ -6,6 +6,9 @@ The page needs only ``RigidBodySystem`` and the searches of ``inverse_kinematics
 ``Robot.show`` can open it. The viewer adds the outputs of the nodes.
 """
 
-from .robot_page import RobotPage, show
+from .robot_page import RobotPage
+
+show = RobotPage
+"""Shows a robot; its arguments are those of `RobotPage`."""
 
 __all__ = ['RobotPage', 'show']

@@ -8,7 +8,7 @@ Independent of ROS. Call all methods from one thread, the one that calls ``Scene
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,12 +18,10 @@ from dynamics_ros.inverse_kinematics import InverseKinematicsResult, solve, solv
 from dynamics_ros.model.visual_geometry import Visual
 from dynamics_ros.multibody.end_effector import pose_numbers
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
-from dynamics_ros.spatial import quaternion_to_matrix
 
 from .bars import Bar, bars
-from .posed import PosedRobot, Slider
+from .posed import PosedRobot, Slider, skeleton
 from .scene import Array, Pose, Scene
-from .skeleton import skeleton
 
 TEXT_PERIOD = 0.2
 """Time between two updates of texts, bars and sliders [s]; links move with every picture."""
@@ -126,15 +124,11 @@ class Explorer:
 
     def pose(self, q: Array) -> None:
         """Show the robot and its sliders in a configuration (nq), if no joint states arrive."""
-        posed = self.posed
-        if posed is None or self._live:
-            return
-        posed.q[:] = q
-        posed.place()
-        for one in self._ranges:
-            position = float(q[posed.robot.joint_q_indices[one.joint]])
-            self._sliders[one.joint].value = one.inside(position)
-        self._next_update = 0.0
+        if self.posed is not None and not self._live:
+            self.posed.q[:] = q
+            self.posed.place()
+            self._move_sliders(self.posed)
+            self._next_update = 0.0
 
     def release(self) -> None:
         """Enable the sliders, because joint states no longer arrive."""
@@ -173,14 +167,16 @@ class Explorer:
         self._next_update = now + TEXT_PERIOD
         posed = self.posed
         self._pose_text.content = self._pose(posed)
-        gravity = self._gravity or self._described_gravity(posed)
-        shown = bars(list(posed.robot.joint_v_indices), gravity, self._external)
+        indices, gravity = posed.robot.joint_v_indices, self._gravity
+        if not gravity:
+            torques = posed.robot.gravity(posed.q)
+            described = {name: torques[i] for name, i in indices.items()}
+            gravity = self._with_effort_limits(posed.robot, described)
+        shown = bars(list(indices), gravity, self._external)
         if self._bars.content != shown:
             self._bars.content = shown
         if self._live:
-            for one in self._ranges:
-                position = float(posed.q[posed.robot.joint_q_indices[one.joint]])
-                self._sliders[one.joint].value = one.inside(position)
+            self._move_sliders(posed)
 
     # --- frames and joints ------------------------------------------------------------------------
 
@@ -200,16 +196,21 @@ class Explorer:
             initial_value=of.inside(0.0), disabled=self._live,
         )  # fmt: skip
 
-        def moved(event: Any) -> None:
-            if event.client is not None:  # input of a person, not an update by a joint state
-                self._scene.later(lambda: self._pose_by_hand({of.joint: float(slider.value)}))
+        def move() -> None:
+            if self.posed is not None and not self._live:
+                self.posed.move({of.joint: float(slider.value)})
 
-        slider.on_update(moved)
+        self._on_input(slider, move)
         return slider
 
-    def _pose_by_hand(self, positions: Mapping[str, float]) -> None:
-        if self.posed is not None and not self._live:
-            self.posed.move(positions)
+    def _on_input(self, handle: Any, call: Callable[[], None]) -> None:
+        """Call a function for input of a person, not for an update by this class."""
+        handle.on_update(lambda event: None if event.client is None else self._scene.later(call))
+
+    def _move_sliders(self, posed: PosedRobot) -> None:
+        for one in self._ranges:
+            position = float(posed.q[posed.robot.joint_q_indices[one.joint]])
+            self._sliders[one.joint].value = one.inside(position)
 
     def _choose_frame(self, frame: str) -> None:
         self.frame = frame
@@ -233,11 +234,6 @@ class Explorer:
         )
         return f'in `{posed.robot.root_frame}`: x y z **{place}** m\n\nquaternion x y z w {turned}'
 
-    def _described_gravity(self, posed: PosedRobot) -> dict[str, Bar]:
-        torques = posed.robot.gravity(posed.q)
-        indices = posed.robot.joint_v_indices
-        return self._with_effort_limits(posed.robot, {n: torques[i] for n, i in indices.items()})
-
     def _with_effort_limits(
         self, robot: RigidBodySystem, torques: Mapping[str, float]
     ) -> dict[str, Bar]:
@@ -258,12 +254,7 @@ class Explorer:
             self._choice = gui.add_dropdown('solution', (NO_SOLUTION,))
         wanted.on_update(lambda _: self._scene.later(lambda: self._toggle_target(wanted.value)))
 
-        def chosen(event: Any) -> None:
-            if event.client is not None:
-                self._scene.later(lambda: self._apply_solution(event.target.value))
-
-        self._choice.on_update(chosen)
-
+        self._on_input(self._choice, lambda: self._apply_solution(self._choice.value))
         return [wanted, self._reach_text, self._choice]
 
     def _toggle_target(self, wanted: bool) -> None:
@@ -284,20 +275,13 @@ class Explorer:
         posed = self.posed
         if posed is None:
             return
+        position, (w, x, y, z) = pose
+        problem = posed.robot, (*position, x, y, z, w), self.frame, posed.q
         try:
-            self._solutions = solve_all(
-                posed.robot,
-                _pose_matrix(pose),
-                self.frame,
-                posed.q,
-                timeout=SEARCH_TIME,
-                max_solutions=MAX_SOLUTIONS,
-            )
+            self._solutions = solve_all(*problem, timeout=SEARCH_TIME, max_solutions=MAX_SOLUTIONS)
             text = f'**{len(self._solutions)} solutions** for `{self.frame}`'
             if not self._solutions:
-                best = solve(
-                    posed.robot, _pose_matrix(pose), self.frame, posed.q, timeout=SEARCH_TIME
-                )
+                best = solve(*problem, timeout=SEARCH_TIME)
                 text = (
                     f'**no solution** for `{self.frame}`: {best.reason}, '
                     f'{best.position_error:.3f} m away'
@@ -313,14 +297,8 @@ class Explorer:
     def _apply_solution(self, label: str) -> None:
         """Pose the robot as in the selected solution, if no joint states arrive."""
         number = label.partition(':')[0]
-        if not number.isdecimal() or self.posed is None or self._live:
-            return
-        q = self._solutions[int(number) - 1].q
-        positions = {n: float(q[i]) for n, i in self.posed.robot.joint_q_indices.items()}
-        self.posed.move(positions)
-        for name, position in positions.items():
-            if name in self._sliders:
-                self._sliders[name].value = position
+        if number.isdecimal():
+            self.pose(self._solutions[int(number) - 1].q)
 
 
 def _solution_text(index: int, solution: InverseKinematicsResult) -> str:
@@ -328,11 +306,3 @@ def _solution_text(index: int, solution: InverseKinematicsResult) -> str:
         f'{index + 1}: {solution.limit_margin:.2f} to a limit, '
         f'manipulability {solution.manipulability:.3f}'
     )
-
-
-def _pose_matrix(pose: Pose) -> Array:
-    """Homogeneous matrix (4, 4) of a pose."""
-    (w, x, y, z), X = pose[1], np.eye(4)
-    X[:3, :3] = quaternion_to_matrix((x, y, z, w)).array()
-    X[:3, 3] = pose[0]
-    return X

@@ -1,16 +1,17 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A displayed robot and its recent configurations. Independent of ROS."""
+"""A displayed robot, its recent configurations, and bones for links without shapes."""
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from dynamics_ros.model import Model
 from dynamics_ros.model.visual_geometry import Visual
 from dynamics_ros.multibody.end_effector import pose_numbers
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
@@ -19,6 +20,15 @@ from .scene import Array, Pose, Scene
 
 MAX_CONFIGURATIONS = 2000
 """Number of stored configurations: those of two seconds at 1 kHz."""
+
+
+BONE_COLOR = (0.85, 0.6, 0.25)
+
+THICKNESS, WAIST = 0.07, 0.2
+"""Half width of a bone, and distance of its widest point from its start, over its length."""
+
+SHORTEST = 1e-6
+"""Shortest bone [m]; links at the same place have no bone between them."""
 
 
 class Slider(NamedTuple):
@@ -73,7 +83,7 @@ class PosedRobot:
 
         Args:
             positions: joint name to position [rad or m]; names of unknown joints are ignored.
-            stamp: stamp of the positions [s], under which ``at`` finds them; None: not stored.
+            stamp: stamp of the positions [s], under which ``carrier`` finds them; None: not stored.
         """
         for name, position in positions.items():
             index = self.robot.joint_q_indices.get(name)
@@ -87,15 +97,10 @@ class PosedRobot:
         for frame, pose in self.poses_at(self.q).items():
             self._scene.move_frame(frame, pose)
 
-    def at(self, time: float) -> Array:
-        """Stored configuration (nq) nearest to a time [s]; the current one if none is stored."""
-        nearest = min(self._recent, key=lambda one: abs(one[0] - time), default=(0.0, self.q))
-        return nearest[1]
-
     def look_at(self) -> None:
         """Move the camera so that it shows the whole robot."""
         poses = dict(zip(self.robot.frame_names, self.robot.all_frames(self.q), strict=True))
-        corners = [poses[frame][None, :3, 3] for frame in poses]
+        corners = [X[None, :3, 3] for X in poses.values()]
         for visual in self._visuals:
             X = poses[visual.link]
             corners.append(visual.triangles.reshape(-1, 3) @ X[:3, :3].T + X[:3, 3])
@@ -106,18 +111,13 @@ class PosedRobot:
         self._scene.set_ground(min(0.0, float(lowest[2])) if floating else 0.0)
         self._scene.look_at(lowest, cloud.max(axis=0))
 
-    def frame_pose(self, frame: str, q: Array | None = None) -> Array | None:
-        """Pose (4, 4) of a frame in the root frame; None if the robot has no such frame.
-
-        Args:
-            frame: frame name; '' is the root frame.
-            q: configuration (nq); None: the current one.
-        """
+    def frame_pose(self, frame: str) -> Array | None:
+        """Pose (4, 4) of a frame in the root frame ('' too); None if there is no such frame."""
         if frame in ('', self.robot.root_frame):
             return np.eye(4)
         if frame not in self.robot.frame_names:
             return None
-        return self.robot.forward_kinematics(self.q if q is None else q, frame)
+        return self.robot.forward_kinematics(self.q, frame)
 
     def carrier(self, point: Array, time: float) -> tuple[str, Array]:
         """Name and pose (4, 4) of the frame whose origin was nearest to a point at a time.
@@ -129,7 +129,8 @@ class PosedRobot:
             point: point (3) in the root frame [m].
             time: stamp of the message [s].
         """
-        poses = self.robot.all_frames(self.at(time))
+        nearest = min(self._recent, key=lambda one: abs(one[0] - time), default=(0.0, self.q))
+        poses = self.robot.all_frames(nearest[1])
         index = int(np.linalg.norm(poses[:, :3, 3] - point, axis=1).argmin())
         return self.robot.frame_names[index], poses[index]
 
@@ -153,3 +154,40 @@ class PosedRobot:
                 self.robot.frame_names, pose_numbers(self.robot.all_frames(q)), strict=True
             )
         }
+
+
+def skeleton(model: Model, drawn: Collection[str]) -> tuple[Visual, ...]:
+    """Return a bone from each link to each of its children, within bodies without shapes.
+
+    Args:
+        model: model of the robot.
+        drawn: names of the links that have shapes.
+    """
+    with_shape = {frame.body for frame in model.frames if frame.name in drawn}
+    frames = {frame.name: frame for frame in model.frames}
+    bones = []
+    for frame in model.frames:
+        end = np.array([float(x) for x in frame.origin.translation])
+        parent = frames.get(frame.parent)
+        if parent and parent.body not in with_shape and np.linalg.norm(end) > SHORTEST:
+            bones.append(Visual(parent.name, _bone(end), BONE_COLOR))
+    return tuple(bones)
+
+
+def _bone(end: Array) -> Array:
+    """Triangles (8, 3, 3) of an octahedron from the origin to a point (3) [m]."""
+    length = float(np.linalg.norm(end))
+    across = np.cross(end, np.eye(3)[np.argmin(np.abs(end))])
+    across *= THICKNESS * length / np.linalg.norm(across)
+    sideways = np.cross(end, across) / length
+    ring = [WAIST * end + side for side in (across, sideways, -across, -sideways)]
+    return np.array(
+        [
+            corner
+            for i in range(4)
+            for corner in (
+                (np.zeros(3), ring[i - 1], ring[i]),
+                (end, ring[i], ring[i - 1]),
+            )
+        ]
+    )

@@ -8,7 +8,7 @@ import os
 import threading
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from numpy.typing import ArrayLike
 
@@ -19,13 +19,7 @@ from dynamics_ros.model.visual_geometry import Visual, read_visual_geometry
 from dynamics_ros.multibody.arguments import finite_vector
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
-if TYPE_CHECKING:
-    from .explorer import Explorer
-    from .scene import Scene
-
 PORT = 8080
-
-HIGHEST_PORT = 65535
 
 HOST = '127.0.0.1'
 """Only this machine can reach the page, because it has no password."""
@@ -40,57 +34,12 @@ HEIGHT = 600
 """Height of a page in a notebook [pixels]."""
 
 
-def show(
-    robot: RigidBodySystem,
-    configuration: ArrayLike | None = None,
-    *,
-    frame: str | None = None,
-    description: str | os.PathLike[str] | None = None,
-    port: int = PORT,
-) -> RobotPage:
-    """Serve a page on this machine that shows a robot, with a slider for each joint.
-
-    In a notebook the page appears if the returned object is the last of a cell; a script calls
-    its ``wait``. The page shows frames and their poses, gravity torques beside the limits, and all
-    solutions of inverse kinematics for a target that is dragged.
-
-    Args:
-        robot: the robot.
-        configuration: (nq) shown at first; None sets all joints to zero, or as near as their limits
-            allow.
-        frame: frame shown at first and dragged; None is the tool of the description, or the frame
-            farthest from the root.
-        description: URDF text or file, whose shapes are drawn. Bodies without shapes are drawn
-            as bones between their joints.
-        port: port of the page; the next free one if it is taken.
-
-    Raises:
-        InvalidArgumentError: the configuration has another shape or is not finite, the port is not
-            available, or viser, which draws the page, is not installed.
-        UnknownFrameError: no such frame.
-        ModelError: the description cannot be read.
-    """
-    # Fail before anything is served.
-    q = None
-    if configuration is not None:
-        q = finite_vector('configuration', configuration, robot.nq)
-    visuals: Sequence[Visual] = ()
-    tool = ''
-    if description is not None:
-        visuals, _ = read_visual_geometry(description)
-        tool = tool_frame(read_urdf(description))
-    if frame is not None:
-        tool = robot.model.frame(frame).name
-    elif tool not in robot.frame_names:
-        tool = _farthest(robot)
-    page = RobotPage(robot, visuals, tool, port)
-    if q is not None:
-        page.pose(q)
-    return page
-
-
 class RobotPage:
-    """Page that shows a robot until it is closed; also a context manager.
+    """Page on this machine that shows a robot until it is closed; also a context manager.
+
+    In a notebook the page appears if the object is the last of a cell; a script calls ``wait``. The
+    page has a slider for each joint, frames and their poses, gravity torques beside the limits, and
+    all solutions of inverse kinematics for a target that is dragged.
 
     Attributes:
         robot: the robot.
@@ -98,22 +47,61 @@ class RobotPage:
     """
 
     def __init__(
-        self, robot: RigidBodySystem, visuals: Sequence[Visual], tool: str, port: int
+        self,
+        robot: RigidBodySystem,
+        configuration: ArrayLike | None = None,
+        *,
+        frame: str | None = None,
+        description: str | os.PathLike[str] | None = None,
+        port: int = PORT,
+        folder: Path | None = None,
     ) -> None:
         """Serve the page from a separate thread.
 
         Args:
             robot: the robot.
-            visuals: its shapes; those of unknown links are ignored.
-            tool: the frame shown at first.
+            configuration: (nq) shown at first; None sets all joints to zero, or as near as their
+                limits allow.
+            frame: frame shown at first and dragged; None is the tool of the description, or the
+                frame farthest from the root.
+            description: URDF text or file, whose shapes are drawn. Bodies without shapes are drawn
+                as bones between their joints.
             port: port of the page; the next free one if it is taken.
+            folder: folder of relative mesh paths if the description is text.
 
         Raises:
-            InvalidArgumentError: the page cannot be served, or its drawing library is not
-                installed.
+            InvalidArgumentError: the configuration has another shape or is not finite, the port is
+                not available, or viser, which draws the page, is not installed.
+            UnknownFrameError: no such frame.
+            ModelError: the description cannot be read.
         """
-        scene, explorer = _explorer(robot.name, port)
+        # Fail before anything is served.
+        q = (
+            None
+            if configuration is None
+            else finite_vector('configuration', configuration, robot.nq)
+        )
+        visuals: Sequence[Visual] = ()
+        tool = ''
+        if description is not None:
+            visuals, _ = read_visual_geometry(description, folder)
+            tool = tool_frame(read_urdf(description))
+        if frame is not None:
+            tool = robot.model.frame(frame).name
+        elif tool not in robot.frame_names:
+            # The first of the links with the largest depth in the tree.
+            tool = max(robot.model.outline(), key=lambda one: one[1])[0].name
+        try:
+            from .explorer import Explorer
+            from .scene import Scene
+        except ImportError as missing:
+            reason = f'{missing.name} is not installed'
+            raise InvalidArgumentError('show', reason, INSTALL) from missing
+        scene = Scene(HOST, port, robot.name)
+        explorer = Explorer(scene)
         explorer.show(robot, visuals, tool)
+        if q is not None:
+            explorer.pose(q)
         self.robot = robot
         self.url = f'http://localhost:{scene.port}'
         self._scene, self._explorer = scene, explorer
@@ -178,33 +166,3 @@ class RobotPage:
         finally:
             self._closed.set()
             self._scene.close()
-
-
-def check_port(port: int) -> None:
-    """Check the number of a port; a server thread of viser would not report it.
-
-    Raises:
-        InvalidArgumentError: no number of a port.
-    """
-    if not 0 <= port <= HIGHEST_PORT:
-        raise InvalidArgumentError('port', str(port), f'0 to {HIGHEST_PORT}')
-
-
-def _explorer(title: str, port: int) -> tuple[Scene, Explorer]:
-    check_port(port)
-    try:
-        from .explorer import Explorer
-        from .scene import Scene
-    except ImportError as missing:
-        raise InvalidArgumentError('show', f'{missing.name} is not installed', INSTALL) from missing
-    try:
-        scene = Scene(HOST, port, title)
-    except OSError as error:
-        raise InvalidArgumentError('port', str(error), 'a port that is free') from error
-    return scene, Explorer(scene)
-
-
-def _farthest(robot: RigidBodySystem) -> str:
-    """Return the first of the links with the largest depth in the tree."""
-    frame, _ = max(robot.model.outline(), key=lambda one: one[1])
-    return frame.name

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import socket
@@ -18,12 +19,16 @@ import numpy as np
 import viser
 from numpy.typing import NDArray
 
+from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.model.visual_geometry import Visual
 
 Array = NDArray[np.float64]
 Color = tuple[float, float, float]
 Pose = tuple[Sequence[float], Sequence[float]]
 """Position [m] and unit quaternion (w, x, y, z)."""
+
+USUAL_PORT, HIGHEST_PORT = 8080, 65535
+"""Port of a page if none is given, and the highest number of a port."""
 
 ROBOT = '/robot'
 GHOSTS = '/solutions'
@@ -32,8 +37,11 @@ TARGET = '/target'
 CAMERA_DIRECTION = np.array([0.62, -0.66, 0.42])
 """Unit vector from the robot to the camera."""
 
-PANEL_SHARE, PANEL_WIDTHS = 0.25, (230.0, 350.0)
+PANEL_SHARE, PANEL_WIDTHS = 0.25, (225.0, 350.0)
 """Share of the window that the panel takes, within least and largest width [pixels]."""
+
+FOLDED_WIDTH = 40.0
+"""Width of a panel that is folded [pixels]."""
 
 GHOST_COLOR = (90, 160, 255)
 GHOST_OPACITY = 0.25
@@ -53,16 +61,36 @@ class Scene:
         gui: panel beside the scene (viser's GuiApi).
     """
 
-    def __init__(self, host: str, port: int, title: str) -> None:
+    def __init__(self, host: str, port: int, title: str, *, exact: bool = False) -> None:
         """Serve a page.
 
+        Args:
+            host: address of the page.
+            port: its port; 0 is ``USUAL_PORT``.
+            title: title of the page.
+            exact: whether a taken port is an error, instead of a reason to take the next free one.
+
         Raises:
-            OSError: the address is not available.
+            InvalidArgumentError: the host is not an address of this machine, or the port is not
+                available.
         """
+        if not 0 <= port <= HIGHEST_PORT:
+            raise InvalidArgumentError('port', str(port), f'0 to {HIGHEST_PORT}')
+        port, free = port or USUAL_PORT, f'a free port, or 0 for {USUAL_PORT} or the next free one'
         # With an unusable address, viser would wait for its thread for ever.
         with socket.socket() as probe:
-            probe.bind((host, 0))
-        self._server: Any = viser.ViserServer(host=host, port=port, label=title, verbose=False)
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((host, port if exact else 0))
+            except OSError as error:
+                if error.errno == errno.EADDRINUSE:
+                    raise InvalidArgumentError('port', f'{port} is in use', free) from error
+                expected = 'an address of this machine'
+                raise InvalidArgumentError('host', str(error), expected) from error
+        try:
+            self._server: Any = viser.ViserServer(host=host, port=port, label=title, verbose=False)
+        except OSError as error:
+            raise InvalidArgumentError('port', str(error), free) from error
         self.port = self._server.get_port()
         self._box = -np.ones(3), np.ones(3)
         self.gui: Any = self._server.gui
@@ -79,7 +107,7 @@ class Scene:
         self._frames: dict[str, Any] = {}
         self._axes: str | None = None
         self._visuals: Sequence[Visual] = ()
-        self._ghosts: list[tuple[str, Any]] = []
+        self._ghosts: list[Any] = []
         self._objects: dict[str, tuple[str, str, Any]] = {}
         self._target: Any = None
 
@@ -168,11 +196,18 @@ class Scene:
         camera.look_at = center
 
     def _fit_to_window(self, client: Any) -> None:
-        """Give the panel of a client its share of the window, and aim the camera at the rest."""
+        """Give the panel of a client its share of the window, and aim the camera at the rest.
+
+        In a narrow window the panel would take more than its share: it is folded to a bar at the
+        edge, which a click opens.
+        """
         least, largest = PANEL_WIDTHS
         window = float(client.camera.image_width)
         width = min(max(PANEL_SHARE * window, least), largest)
         client.gui.main_panel.set_width(round(width))
+        if PANEL_SHARE * window < least:
+            client.gui.main_panel.minimize()
+            width = FOLDED_WIDTH
         self._aim(client.camera, (window - width) / float(client.camera.image_height))
 
     def move_frame(self, frame: str, pose: Pose) -> None:
@@ -195,7 +230,7 @@ class Scene:
         Args:
             poses: pose of each link, for each copy.
         """
-        for _, shown in self._ghosts:
+        for shown in self._ghosts:
             shown.remove()
         self._ghosts = []
         if not poses:
@@ -214,7 +249,7 @@ class Scene:
                 receive_shadow=False,
                 lod='off',
             )
-            self._ghosts.append((visual.link, shown))
+            self._ghosts.append(shown)
 
     def show_target(self, pose: Pose | None, size: float, on_move: Callable[[Pose], None]) -> None:
         """Draw a draggable target in place of the current one, or remove it.
@@ -247,76 +282,15 @@ class Scene:
         if shown is not None:
             shown[2].remove()
 
-    def show_arrow(
-        self, name: str, frame: str, points: Array, color: Color, diameter: float
-    ) -> None:
-        """Draw an arrow between two points, (2, 3) in a frame of the robot [m]."""
-        length = float(np.linalg.norm(points[1] - points[0]))
-        self._show(
-            name,
-            frame,
-            'arrows',
-            points=points[None],
-            colors=np.array([color]),
-            shaft_radius=0.5 * diameter,
-            head_radius=diameter,
-            head_length=min(3.0 * diameter, 0.5 * length),
-        )
-
-    def show_lines(
-        self, name: str, frame: str, points: Array, colors: Sequence[Color], width: float
-    ) -> None:
-        """Draw lines between pairs of points, (n, 2, 3) [m], with one colour per line."""
-        both = np.repeat(np.array(colors)[:, None], 2, axis=1)
-        self._show(name, frame, 'line_segments', points=points, colors=both, thickness=width)
-
-    def show_sphere(
-        self, name: str, frame: str, center: Array, diameter: float, color: Color
-    ) -> None:
-        """Draw a sphere at a centre (3) in a frame of the robot [m]."""
-        look = {'radius': 0.5 * diameter, 'color': _bytes(color)}
-        self._show(name, frame, 'icosphere', position=center, **look)
-
-    def show_ellipsoid(
-        self, name: str, frame: str, center: Array, axes: Array, radii: Array, color: Color
-    ) -> None:
-        """Draw a semi-transparent ellipsoid.
+    def draw(self, name: str, frame: str, kind: str, **properties: Any) -> None:
+        """Draw an object in a frame of the robot, in place of the one of its name.
 
         Args:
             name: name of the object.
             frame: frame of the robot.
-            center: centre (3) in the frame [m].
-            axes: quaternion (w, x, y, z) of the rotation whose columns are the principal axes.
-            radii: semi-axes (3) [m].
-            color: its colour.
+            kind: 'arrows', 'line_segments', 'icosphere' or 'label', as in viser's ``add_arrows``.
+            properties: properties of that kind; positions are in the frame [m].
         """
-        self._show(
-            name,
-            frame,
-            'icosphere',
-            radius=1.0,
-            color=_bytes(color),
-            position=center,
-            wxyz=axes,
-            scale=tuple(map(float, radii)),
-            opacity=0.4,
-            cast_shadow=False,
-        )
-
-    def show_label(self, name: str, frame: str, position: Array, text: str) -> None:
-        """Draw a text at a point (3) in a frame of the robot [m]."""
-        self._show(name, frame, 'label', text=text, position=position)
-
-    def together(self) -> AbstractContextManager[None]:
-        """Context in which all changes of the scene become visible at once."""
-        return self._server.atomic()
-
-    def close(self) -> None:
-        """Stop the server."""
-        self._server.stop()
-
-    def _show(self, name: str, frame: str, kind: str, **properties: Any) -> None:
-        """Update the object of a name, or create it if its frame or kind is new."""
         shown = self._objects.get(name)
         if shown is not None and shown[:2] == (frame, kind):
             for key, value in properties.items():
@@ -327,14 +301,32 @@ class Scene:
             handle = add(f'{_path(frame)}/{quote(name, safe="")}', **properties)
             self._objects[name] = frame, kind, handle
 
+    def together(self) -> AbstractContextManager[None]:
+        """Context in which all changes of the scene become visible at once."""
+        return self._server.atomic()
 
-def _bytes(color: Color) -> tuple[int, int, int]:
-    """Convert a colour of 0 to 1 to 0 to 255.
+    def close(self) -> None:
+        """Stop the server."""
+        self._server.stop()
 
-    viser does this when it creates an object, but not when its ``color`` is set later.
-    """
-    red, green, blue = (round(255.0 * min(max(part, 0.0), 1.0)) for part in color)
-    return red, green, blue
+
+def arrow(points: Array, diameter: float, color: Color) -> dict[str, Any]:
+    """Properties of an arrow between two points (2, 3) [m], of the kind 'arrows'."""
+    length = float(np.linalg.norm(points[1] - points[0]))
+    return {
+        'points': points[None],
+        'colors': np.array([color]),
+        'shaft_radius': 0.5 * diameter,
+        'head_radius': diameter,
+        'head_length': min(3.0 * diameter, 0.5 * length),
+    }
+
+
+def sphere(center: Array, diameter: float, color: Color) -> dict[str, Any]:
+    """Properties of a sphere about a centre (3) [m], of the kind 'icosphere'."""
+    # As bytes: viser converts a colour when it creates an object, but not when it is set later.
+    shown = tuple(round(255.0 * min(max(part, 0.0), 1.0)) for part in color)
+    return {'radius': 0.5 * diameter, 'color': shown, 'position': center}
 
 
 def _path(frame: str) -> str:

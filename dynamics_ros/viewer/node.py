@@ -4,9 +4,7 @@
 
 from __future__ import annotations
 
-import errno
 import math
-import socket
 import sys
 import time
 import webbrowser
@@ -54,9 +52,6 @@ LEVELS = {
     DiagnosticStatus.STALE: 'stale',
 }
 
-USUAL_PORT = 8080
-"""Port of the page if no port is given and this one is free."""
-
 START_OF_BROWSER = 1.0
 """Time from the start of the node to opening the page in a browser [s]."""
 
@@ -84,7 +79,7 @@ class ViewerParameters:
     )
     port: int = fixed(
         0,
-        f'Port of the page. 0: {USUAL_PORT}, or the next free one when it is taken',
+        'Port of the page. 0: 8080, or the next free one when it is taken',
         minimum=0,
         maximum=65535,
     )
@@ -127,15 +122,15 @@ class Viewer:
         """
         from dynamics_ros.page.explorer import Explorer
 
-        from .forces import Forces
-        from .marker_drawing import MarkerDrawing
+        from .drawing import Drawing
         from .requests import Requests
 
         self.node, self.scene = node, scene
         self._host, self._open = values.host, values.open
         contact = node.resolve_topic_name(values.contact_topic).rpartition('/')[0]
         self.explorer = Explorer(scene)
-        self._forces = Forces(scene, values.force_scale, values.frame_prefix)
+        log = node.get_logger()
+        self._drawing = Drawing(scene, values.force_scale, values.frame_prefix, log)
         self._requests = Requests(
             node,
             scene,
@@ -145,7 +140,6 @@ class Viewer:
         )
         if not is_local(values.host):  # on a public page visitors cannot call services
             self._requests.tab.remove()
-        self._markers = MarkerDrawing(scene, values.frame_prefix, node.get_logger())
         self._estimates = f'{contact}/'
         self._estimate_topics: set[str] = set()
         self._statuses: dict[str, DiagnosticStatus] = {}
@@ -166,8 +160,8 @@ class Viewer:
         subscribe = node.create_subscription
         subscribe(JointState, 'joint_states', self._on_joint_state, newest)
         for topic in values.marker_topics:
-            subscribe(MarkerArray, topic, partial(self._markers.keep, topic), 10)
-        subscribe(ContactState, values.contact_topic, self._forces.keep_contact, 10)
+            subscribe(MarkerArray, topic, partial(self._drawing.keep_markers, topic), 10)
+        subscribe(ContactState, values.contact_topic, self._drawing.keep_contact, 10)
         subscribe(JointState, values.gravity_topic, self._on_gravity, newest)
         subscribe(DiagnosticArray, '/diagnostics', self._on_diagnostics, 10)
         # Steady clock: the page is also drawn while simulation time stands still or has not begun.
@@ -224,9 +218,7 @@ class Viewer:
         with self.scene.together():
             if now > self._last_joint_state + SILENT_SECONDS:
                 self.explorer.release()
-            self._markers.draw(self.explorer.posed)
-            if self.explorer.posed is not None:
-                self._forces.draw(self.explorer.posed, self.explorer)
+            self._drawing.draw(self.explorer.posed, self.explorer)
             self.explorer.update()
         self.explorer.say(self._summary())
 
@@ -236,13 +228,13 @@ class Viewer:
             ours = topic.startswith(self._estimates) and ESTIMATE in kinds
             if ours and topic not in self._estimate_topics:
                 self._estimate_topics.add(topic)
-                keep = self._forces.keep_wrench
+                keep = self._drawing.keep_wrench
                 self.node.create_subscription(ExternalWrench, topic, keep, 10)
 
     def _summary(self) -> str:
         """Summary in HTML: contact, nodes without problems in one line, and problems."""
         posed = self.explorer.posed
-        lines = ['waiting for robot_description' if posed is None else '', self._forces.summary()]
+        lines = ['waiting for robot_description' if posed is None else '', self._drawing.summary()]
         if self._problem:
             lines.append(details(self._problem))
         if self._missing:
@@ -339,24 +331,6 @@ def is_local(host: str) -> bool:
         return host == 'localhost'
 
 
-def require_free(host: str, port: int) -> None:
-    """Check that a port can be served; 0 is any port.
-
-    Raises:
-        InvalidArgumentError: another program serves the port.
-        OSError: the host is not an address of this machine.
-    """
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            if error.errno == errno.EADDRINUSE:
-                expected = f'a free port, or 0 for {USUAL_PORT} or the next free one'
-                raise InvalidArgumentError('port', f'{port} is in use', expected) from error
-            raise
-
-
 def build() -> Application:
     """Create the viewer node.
 
@@ -373,13 +347,8 @@ def build() -> Application:
         raise InvalidArgumentError(
             NAME, f'{missing.name} is not installed', 'pip install viser'
         ) from missing
-    try:
-        require_free(values.host, values.port)
-        scene = Scene(values.host, values.port or USUAL_PORT, 'dynamics_ros')
-    except OSError as error:
-        raise InvalidArgumentError('host', str(error), 'an address of this machine') from error
-    viewer = Viewer(node, scene, values)
-    return Application([node], viewer)
+    scene = Scene(values.host, values.port, 'dynamics_ros', exact=bool(values.port))
+    return Application([node], Viewer(node, scene, values))
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -44,9 +44,8 @@ class Requests:
             frame: returns the name of the frame to push.
         """
         contact, simulator = nodes
-        self._frame, self._faults = frame, FaultLog.of(node)
+        self._frame, self._faults, self._scene = frame, FaultLog.of(node), scene
         self._push_client = node.create_client(ApplyWrench, f'{simulator}/apply_wrench')
-        gui = scene.gui
         self._buttons: list[tuple[Any, Any]] = []
         with tabs.add_tab('Requests') as self.tab:
             for label, color, hint in (
@@ -54,25 +53,24 @@ class Requests:
                 ('reset', 'orange', 'Clears a latched collision'),
             ):
                 client = node.create_client(Trigger, f'{contact}/{label}')
-                button = gui.add_button(label.capitalize(), disabled=True, color=color, hint=hint)
-                call = partial(self._call, label, client, Trigger.Request)
-                button.on_click(lambda _, call=call: scene.later(call))
-                self._buttons.append((button, client))
-            self._force = gui.add_vector3(
+                self._add(label.capitalize(), color, hint, client, Trigger.Request)
+            self._force = scene.gui.add_vector3(
                 'force [N]', (0.0, 15.0, 0.0),
                 min=(-MAX_FORCE,) * 3, max=(MAX_FORCE,) * 3, step=1.0,
             )  # fmt: skip
-            push = gui.add_button(
-                'Push in the simulator', disabled=True, color='red',
-                hint=f'Pushes the frame of the tab Robot for {PUSH_SECONDS} s',
-            )  # fmt: skip
-            push.on_click(
-                lambda _: scene.later(
-                    lambda: self._call('push', self._push_client, self._push_request)
-                )
-            )
-            self._buttons.append((push, self._push_client))
-            self._status_text = gui.add_markdown('')
+            hint = f'Pushes the frame of the tab Robot for {PUSH_SECONDS} s'
+            push = self._push_client, self._push_request
+            self._add('Push in the simulator', 'red', hint, *push)
+            self._status_text = scene.gui.add_markdown('')
+
+    def _add(
+        self, text: str, color: str, hint: str, client: Any, request: Callable[[], Any]
+    ) -> None:
+        """Add a button that calls a service."""
+        button = self._scene.gui.add_button(text, disabled=True, color=color, hint=hint)
+        call = partial(self._call, text.split()[0].lower(), client, request)
+        button.on_click(lambda _: self._scene.later(call))
+        self._buttons.append((button, client))
 
     def update(self) -> None:
         """Disable the buttons whose services are not available."""

@@ -212,11 +212,13 @@ def test_a_publisher_that_is_too_slow_has_no_wrong_clock(options):
 
 def test_the_pace_of_stamps_is_measured():
     def pace(times):
-        heard = _Heard(True)
+        one = Topic('/joint_states')
+        heard = _Heard(one, has_stamp=True)
         for now, stamp in times:
             seconds, nanoseconds = divmod(round(stamp * 1e9), 10**9)
             heard.take(struct.pack('<BBHiI', 0, 1, 0, seconds, nanoseconds), now)
-        return heard.pace()
+        heard.summarize()
+        return one.pace, one.stamp_rate
 
     late = pace([(100.0 + 0.01 * i, 50.0 + 0.007 * i) for i in range(100)])
     assert late == pytest.approx((0.7, 1.0 / 0.007))

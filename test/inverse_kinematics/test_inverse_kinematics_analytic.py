@@ -19,7 +19,8 @@ from dynamics_ros import Robot
 from dynamics_ros.algorithms.inverse_kinematics.six_axis_geometry import Geometry
 from dynamics_ros.algorithms.inverse_kinematics.solutions import analytic_solutions, solvable_arm
 from dynamics_ros.inverse_kinematics.analytic import closed_form_of, closed_form_solutions
-from dynamics_ros.inverse_kinematics.problem import Problem, ProblemOptions
+from dynamics_ros.inverse_kinematics.options import Options
+from dynamics_ros.inverse_kinematics.problem import Problem
 
 X, Y, Z = np.eye(3)
 
@@ -228,7 +229,7 @@ def ur5():
 
 def closed_form(robot, frame, **wishes):
     target = robot.forward_kinematics(robot.neutral(), frame)
-    return closed_form_of(Problem(robot, target, frame, robot.neutral(), ProblemOptions(**wishes)))
+    return closed_form_of(Problem(robot, target, frame, robot.neutral(), Options(**wishes)))
 
 
 def turns_apart(q, other):
@@ -305,7 +306,7 @@ def test_where_a_locked_joint_spoils_the_closed_form_a_search_answers():
         q[5] = position
         target = panda.forward_kinematics(q, 'panda_hand')
         wishes = {'locked_joints': ['panda_joint6']}
-        problem = Problem(panda, target, 'panda_hand', q, ProblemOptions(**wishes))
+        problem = Problem(panda, target, 'panda_hand', q, Options(**wishes))
         branches, hopeless = closed_form_solutions(closed_form_of(problem), problem, 0.0, most=16)
         assert bool(branches) == has_branches
         assert not hopeless

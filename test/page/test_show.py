@@ -20,7 +20,7 @@ pytest.importorskip('viser')
 from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError, ModelError, UnknownFrameError
 from dynamics_ros.inspect import show
-from dynamics_ros.page.skeleton import skeleton
+from dynamics_ros.page.posed import skeleton
 
 ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
 

@@ -298,3 +298,17 @@ def test_the_button_pushes_the_simulated_robot_at_the_chosen_frame(page, simulat
     (request,) = asked
     assert request.frame == 'hand_link'
     assert (request.wrench.force.x, request.wrench.force.y) == (0.0, 15.0)
+
+
+@pytest.mark.parametrize('width', [700, 1000, 1400])
+def test_the_panel_takes_at_most_a_quarter_of_the_window(page, tmp_path, width):
+    scene = page.explorer._scene
+    with opened(tmp_path, (width, 600)) as browser:
+        browser.get(f'http://localhost:{scene.port}')
+        canvas = 'const box = document.querySelector("canvas")?.getBoundingClientRect();'
+        share = f'{canvas} return box ? box.width / window.innerWidth : 0.0'
+        page.until(lambda: 0.749 <= browser.execute_script(share) < 1.0)
+        if width == 700:  # folded, until a click
+            assert 'Frame the robot' not in text_of(browser)
+        else:
+            page.until(lambda: 'Frame the robot' in text_of(browser))

@@ -15,7 +15,8 @@ from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from ros_harness import NodeProcess, client, running
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.viewer.node import missing_shapes, problems, require_free
+from dynamics_ros.page.scene import Scene
+from dynamics_ros.viewer.node import missing_shapes, problems
 
 pytestmark = pytest.mark.ros
 
@@ -72,8 +73,9 @@ def test_a_port_that_was_asked_for_and_is_taken_is_an_error():
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(InvalidArgumentError, match=f'port: {port} is in use'):
-            require_free('127.0.0.1', port)
-    require_free('127.0.0.1', 0)
+            Scene('127.0.0.1', port, 'test', exact=True)
+    page = Scene('127.0.0.1', 0, 'test')
+    page.close()
 
 
 def status(node: str, message: str, reason: str) -> DiagnosticStatus:

@@ -23,7 +23,7 @@ from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
 from dynamics_ros import Robot
-from dynamics_ros.viewer.marker_drawing import MAX_MARKERS
+from dynamics_ros.viewer.drawing import MAX_MARKERS
 from dynamics_ros.viewer.node import Viewer, ViewerParameters, is_local
 from dynamics_ros_msgs.msg import ContactState, ExternalWrench
 
@@ -41,6 +41,7 @@ class Drawn(MagicMock):
         self.spheres: dict[str, tuple[str, np.ndarray]] = {}
         self.placed: dict[str, np.ndarray] = {}
         self.pictures = 0
+        self.kinds: list[str] = []
 
     def _get_child_mock(self, **options):
         return MagicMock(**options)
@@ -52,8 +53,10 @@ class Drawn(MagicMock):
         self.pictures += 1
         return nullcontext()
 
-    def show_sphere(self, name, frame, center, diameter, color) -> None:
-        self.spheres[name] = frame, center
+    def draw(self, name, frame, kind, **look) -> None:
+        self.kinds.append(kind)
+        if kind == 'icosphere':
+            self.spheres[name] = frame, look['position']
 
     def remove(self, name) -> None:
         self.spheres.pop(name, None)
@@ -88,7 +91,7 @@ def sphere(frame: str, x: float = 0.0, **fields) -> Marker:
 
 
 def draw(viewer, *markers: Marker) -> dict[str, tuple[str, np.ndarray]]:
-    viewer._markers.keep('topic', MarkerArray(markers=markers))
+    viewer._drawing.keep_markers('topic', MarkerArray(markers=markers))
     viewer.draw()
     return viewer.scene.spheres
 
@@ -132,9 +135,9 @@ def test_a_contact_state_whose_lists_do_not_fit_is_passed_over(viewer, torques, 
         external_torques=[7.5, 0.5],
         contact_thresholds=[2.0, 2.0],
     )
-    viewer._forces.keep_contact(fitting)
+    viewer._drawing.keep_contact(fitting)
     viewer.draw()
-    viewer._forces.keep_contact(
+    viewer._drawing.keep_contact(
         ContactState(
             joint_names=fitting.joint_names,
             external_torques=torques,
@@ -142,20 +145,20 @@ def test_a_contact_state_whose_lists_do_not_fit_is_passed_over(viewer, torques, 
         )
     )
     viewer.draw()
-    assert viewer._forces.contact is fitting
+    assert viewer._drawing.contact is fitting
 
 
 def test_forces_and_points_that_are_no_numbers_are_passed_over(viewer):
     nowhere = Point(x=math.nan)
-    viewer._forces.keep_contact(
+    viewer._drawing.keep_contact(
         ContactState(point_known=True, point=nowhere, point_frame_id='left/tool0')
     )
     wrench = ExternalWrench(frame='tool0', reference_point=nowhere)
     wrench.header.frame_id = 'left/tool0'
-    viewer._forces.keep_wrench(wrench)
+    viewer._drawing.keep_wrench(wrench)
     viewer.draw()
     assert viewer.scene.pictures == 1
-    assert viewer._forces.contact is None
+    assert viewer._drawing.contact is None
 
 
 def test_a_frame_of_another_robot_is_not_drawn(viewer):
@@ -179,10 +182,10 @@ def test_numbers_and_colours_that_a_page_cannot_draw_are_left_out(viewer):
     black = sphere('tool0', id=5)
     black.color.r = math.nan
     assert set(draw(viewer, lines, far, huge, endless, black)) == {'topic//5'}
-    viewer.scene.show_lines.assert_not_called()
+    assert 'line_segments' not in viewer.scene.kinds
     lines.colors = [ColorRGBA()] * 4
     draw(viewer, lines)
-    viewer.scene.show_lines.assert_called_once()
+    assert viewer.scene.kinds.count('line_segments') == 1
 
 
 def test_a_publisher_that_names_each_marker_anew_fills_no_memory(viewer):

@@ -96,15 +96,20 @@ def _step_within(
     damping: float,
     rows: tuple[Array, Array] | None,
 ) -> Array:
-    """Step as of `_by_least_squares`; rows that contradict each other become no worse."""
+    """Step x = Z z (n) that minimizes |B z - b|^2 + damping^2 |z|^2, within low <= x <= high.
+
+    G x <= h of ``rows`` holds, too; rows that contradict each other become no worse.
+    """
     solve = _by_least_squares if daqp is None else _by_daqp
-    relaxed = rows if rows is None else (rows[0], np.maximum(rows[1], 0.0))
-    for inequalities in (rows, relaxed):
+    n = len(low)
+    G, h = (np.zeros((0, n)), np.zeros(0)) if rows is None else rows
+    for most in (h, np.maximum(h, 0.0)):
         try:
-            return solve(B, b, Z, low, high, damping, inequalities)
+            z = solve(B, b, Z, low, high, damping, G, most)
         except InfeasibleError:
             continue
-    return np.zeros(len(low))  # which rounding alone made infeasible
+        return z if Z is None else Z @ z
+    return np.zeros(n)  # which rounding alone made infeasible
 
 
 def damped_step(B: Array, b: Array, damping: float) -> Array:
@@ -145,46 +150,26 @@ def within(x: Array, lower: Array, upper: Array, rows: tuple[Array, Array] | Non
 
 
 def _by_least_squares(
-    B: Array,
-    b: Array,
-    Z: Array | None,
-    low: Array,
-    high: Array,
-    damping: float,
-    rows: tuple[Array, Array] | None,
+    B: Array, b: Array, Z: Array | None, low: Array, high: Array, damping: float, G: Array, h: Array
 ) -> Array:
-    """Step x = Z z (n) that minimizes |B z - b|^2 + damping^2 |z|^2.
-
-    It is within low <= x <= high, and G x <= h of ``rows``.
-    """
+    """Solution z of `_step_within`, by SciPy."""
     basis = np.eye(len(low)) if Z is None else Z
-    C, d = np.vstack([basis, -basis]), np.concatenate([high, -low])
-    if rows is not None:
-        C, d = np.vstack([C, rows[0] @ basis]), np.concatenate([d, rows[1]])
-    return basis @ damped_least_squares(B, b, C, d, damping)
+    C, d = np.vstack([basis, -basis, G @ basis]), np.concatenate([high, -low, h])
+    return damped_least_squares(B, b, C, d, damping)
 
 
 def _by_daqp(
-    B: Array,
-    b: Array,
-    Z: Array | None,
-    low: Array,
-    high: Array,
-    damping: float,
-    rows: tuple[Array, Array] | None,
+    B: Array, b: Array, Z: Array | None, low: Array, high: Array, damping: float, G: Array, h: Array
 ) -> Array:
-    """Like `_by_least_squares`, solved by DAQP."""
-    H, h = _regularized(B.T @ B, damping), B.T @ b
+    """Solution z of `_step_within`, by DAQP."""
+    H = _regularized(B.T @ B, damping)
     # DAQP takes the first bounds as those of z itself where there are more than rows.
-    C = np.zeros((0, len(H))) if Z is None else Z
-    if rows is not None:
-        G, most = rows
-        C = np.vstack([C, G if Z is None else G @ Z])
-        high, low = np.append(high, most), np.append(low, np.full(len(most), -np.inf))
+    C = np.ascontiguousarray(G if Z is None else np.vstack([Z, G @ Z]))
+    high, low = np.append(high, h), np.append(low, np.full(len(h), -np.inf))
     sense = np.zeros(len(low), dtype=np.int32)
-    z, _, exit_flag, _ = daqp.solve(H, -h, np.ascontiguousarray(C), high, low, sense)
+    z, _, exit_flag, _ = daqp.solve(H, -B.T @ b, C, high, low, sense)
     if exit_flag == INFEASIBLE:
         raise InfeasibleError('bounds of a velocity contradict each other', np.inf)
     if exit_flag != SOLVED:
         raise SingularError('velocity problem', f'DAQP ended with {exit_flag}; more damping helps')
-    return z if Z is None else Z @ z
+    return np.asarray(z)

@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any, cast
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dynamics_ros.algorithms.quantity import Reference
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
@@ -31,49 +33,37 @@ DEFAULT_GAIN = 10.0
 ROWS = {'pose': slice(0, 6), 'position': slice(0, 3), 'orientation': slice(3, 6)}
 
 
-class CheckedVector:
-    """Descriptor of an attribute that is checked to be a finite vector whenever it is set.
-
-    An unchecked NaN would become a command.
-    """
-
-    def __init__(self, size: int, *, optional: bool = False) -> None:
-        """Describe a vector.
-
-        Args:
-            size: number of components.
-            optional: whether None is allowed.
-        """
-        self._size = size
-        self._optional = optional
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, task: VelocityTask | None, owner: type | None = None) -> Any:
-        return self if task is None else task.__dict__[self._name]
-
-    def __set__(self, task: VelocityTask, value: ArrayLike | None) -> None:
-        if value is not None or not self._optional:
-            value = finite_vector(self._name, cast('ArrayLike', value), self._size)
-        task.__dict__[self._name] = value
-
-
 class VelocityTask(ABC):
     """A task A v = b for the velocity v of a robot.
 
+    Targets may be set between two steps; each is checked then, because an unchecked NaN would
+    become a command.
+
     Attributes:
-        name: name in messages and results.
         priority: 0 is the highest. A task does not affect tasks of higher priority; tasks of the
             same priority are balanced by their weights.
         weight: (m) weight of the squared error of each row ([RD] eq. 2.215).
     """
 
-    def __init__(self, name: str, weight: ArrayLike, priority: int, rows: int) -> None:
-        check_count('priority', priority, 0)
-        self.name = name
-        self.priority = priority
-        self.weight = per_entry('weight', weight, rows, least=0.0)
+    priority: int
+    weight: Any
+
+    rows: ClassVar[int]
+    """Number of rows of A."""
+
+    vectors: ClassVar[Mapping[str, int]] = {}
+    """Size of each attribute that is a vector of finite numbers, or None."""
+
+    def __post_init__(self) -> None:
+        check_count('priority', self.priority, 0)
+        self.weight = per_entry('weight', self.weight, self.rows, least=0.0)
+        if hasattr(self, 'gain'):
+            check_positive('gain', self.gain)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self.vectors and value is not None:
+            value = finite_vector(name, value, self.vectors[name])
+        object.__setattr__(self, name, value)
 
     @abstractmethod
     def check(self, robot: RigidBodySystem) -> None:
@@ -94,61 +84,47 @@ class VelocityTask(ABC):
         """
 
 
+@dataclass(eq=False)
 class FrameTask(VelocityTask):
     """Task of a frame that follows a target pose, position or orientation.
 
-    The equation is J v = w* + k error ([RD] eq. 2.257). ``target`` and ``feedforward`` may be set
-    between two steps.
+    The equation is J v = w* + k error ([RD] eq. 2.257).
 
     Attributes:
+        frame: name of the controlled frame.
         target: (4, 4) desired pose of the frame in ``relative_to``; None for its current pose.
+        follow: 'pose', 'position' or 'orientation'.
+        relative_to: frame of the target, which may move; '' for the root frame.
+        gain: decay rate of an error [1/s].
+        weight: one number or (6), whatever is followed.
+        priority: 0 is the highest.
         feedforward: (6) twist of the target relative to ``relative_to``, linear then angular, in
             axes of the root frame [m/s, rad/s].
     """
 
-    feedforward = CheckedVector(6)
+    frame: str
+    target: Any = None
+    _: KW_ONLY
+    follow: str = 'pose'
+    relative_to: str = ''
+    gain: float = DEFAULT_GAIN
+    weight: Any = 1.0
+    priority: int = 0
+    feedforward: Any = (0.0,) * 6
 
-    def __init__(
-        self,
-        frame: str,
-        target: ArrayLike | None = None,
-        *,
-        follow: str = 'pose',
-        relative_to: str = '',
-        gain: float = DEFAULT_GAIN,
-        weight: ArrayLike = 1.0,
-        priority: int = 0,
-    ) -> None:
-        """Set up a task for a frame.
+    rows = 6
+    vectors: ClassVar[Mapping[str, int]] = {'feedforward': 6}
 
-        Args:
-            frame: name of the controlled frame.
-            target: (4, 4) desired pose in ``relative_to``; None for the current pose.
-            follow: 'pose', 'position' or 'orientation'.
-            relative_to: frame of the target, which may move; '' for the root frame.
-            gain: decay rate of an error [1/s].
-            weight: one number or (6), whatever is followed.
-            priority: 0 is the highest.
-        """
-        if follow not in ROWS:
-            raise InvalidArgumentError('follow', repr(follow), f'one of {tuple(ROWS)}')
-        check_positive('gain', gain)
-        super().__init__(frame, weight, priority, 6)
-        self.frame, self.relative_to, self.gain = frame, relative_to, float(gain)
-        self._rows = ROWS[follow]
-        self.weight = self.weight[self._rows]
-        self.feedforward = np.zeros(6)
-        self._target: Array | None = None
-        self.target = target
+    def __post_init__(self) -> None:
+        if self.follow not in ROWS:
+            raise InvalidArgumentError('follow', repr(self.follow), f'one of {tuple(ROWS)}')
+        super().__post_init__()
+        self.weight = self.weight[ROWS[self.follow]]
 
-    @property
-    def target(self) -> Array | None:
-        """Desired pose (4, 4) in ``relative_to``; None for the current pose."""
-        return self._target
-
-    @target.setter
-    def target(self, value: ArrayLike | None) -> None:
-        self._target = None if value is None else np.ascontiguousarray(rigid_pose('target', value))
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == 'target' and value is not None:
+            value = np.ascontiguousarray(rigid_pose('target', value))
+        super().__setattr__(name, value)
 
     def check(self, robot: RigidBodySystem) -> None:
         """Check that the robot has the frames."""
@@ -159,52 +135,44 @@ class FrameTask(VelocityTask):
 
     def demand(self, robot: RigidBodySystem, q: Array, dt: float) -> tuple[Array, Array]:
         """Jacobian of the frame relative to ``relative_to``, and the desired twist."""
-        gain = min(self.gain, 1.0 / dt)
-        jacobian = robot.jacobian(q, self.frame)
-        wanted, twist = self._target, self.feedforward
-        if self.relative_to:
+        J, twist, wanted = robot.jacobian(q, self.frame), self.feedforward, self.target
+        if self.relative_to or wanted is not None:
             pose = robot.forward_kinematics(q, self.frame)
+        if self.relative_to:
             base = robot.forward_kinematics(q, self.relative_to)
-            jacobian = jacobian - _shifted_jacobian(
-                robot.jacobian(q, self.relative_to), pose[:3, 3] - base[:3, 3]
-            )
-            if wanted is not None:
-                twist = twist + gain * pose_error(base @ wanted, pose)
-        elif wanted is not None:
-            twist = twist + gain * pose_error(wanted, robot.forward_kinematics(q, self.frame))
-        return jacobian[self._rows], twist[self._rows]
+            x, y, z = pose[:3, 3] - base[:3, 3]
+            # Moves the point of the Jacobian to the frame.
+            shift = np.eye(6)
+            shift[:3, 3:] = [[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]]
+            J = J - shift @ robot.jacobian(q, self.relative_to)
+            wanted = None if wanted is None else base @ wanted
+        if wanted is not None:
+            twist = twist + min(self.gain, 1.0 / dt) * pose_error(wanted, pose)
+        rows = ROWS[self.follow]
+        return J[rows], twist[rows]
 
 
+@dataclass(eq=False)
 class TwistTask(VelocityTask):
-    """Task of a frame that moves with a twist, which may be set between two steps.
+    """Task of a frame that moves with a twist.
 
     Attributes:
+        frame: name of the controlled frame.
         twist: (6) desired twist, linear then angular [m/s, rad/s].
+        reference: reference of the twist, as for ``RigidBodySystem.jacobian``.
+        weight: one number or (6); a weight of 0 leaves a direction free.
+        priority: 0 is the highest.
     """
 
-    twist = CheckedVector(6)
+    frame: str
+    twist: Any = (0.0,) * 6
+    _: KW_ONLY
+    reference: Reference = 'local_world_aligned'
+    weight: Any = 1.0
+    priority: int = 0
 
-    def __init__(
-        self,
-        frame: str,
-        twist: ArrayLike = (0.0,) * 6,
-        *,
-        reference: Reference = 'local_world_aligned',
-        weight: ArrayLike = 1.0,
-        priority: int = 0,
-    ) -> None:
-        """Set up a task for a frame.
-
-        Args:
-            frame: name of the controlled frame.
-            twist: (6) desired twist, linear then angular [m/s, rad/s].
-            reference: reference of the twist, as for ``RigidBodySystem.jacobian``.
-            weight: one number or (6); a weight of 0 leaves a direction free.
-            priority: 0 is the highest.
-        """
-        super().__init__(frame, weight, priority, 6)
-        self.frame, self.reference = frame, reference
-        self.twist = twist
+    rows = 6
+    vectors: ClassVar[Mapping[str, int]] = {'twist': 6}
 
     def check(self, robot: RigidBodySystem) -> None:
         """Check that the robot has the frame."""
@@ -215,40 +183,27 @@ class TwistTask(VelocityTask):
         return robot.jacobian(q, self.frame, self.reference), self.twist
 
 
+@dataclass(eq=False)
 class CenterOfMassTask(VelocityTask):
     """Task of the centre of mass, which follows a point.
 
-    ``target`` and ``feedforward`` may be set between two steps.
-
     Attributes:
         target: (3) desired position in the root frame [m]; None for the current position.
+        gain: decay rate of an error [1/s].
+        weight: one number or (3).
+        priority: 0 is the highest.
         feedforward: (3) velocity of the target [m/s].
     """
 
-    target = CheckedVector(3, optional=True)
-    feedforward = CheckedVector(3)
+    target: Any = None
+    _: KW_ONLY
+    gain: float = DEFAULT_GAIN
+    weight: Any = 1.0
+    priority: int = 0
+    feedforward: Any = (0.0,) * 3
 
-    def __init__(
-        self,
-        target: ArrayLike | None = None,
-        *,
-        gain: float = DEFAULT_GAIN,
-        weight: ArrayLike = 1.0,
-        priority: int = 0,
-    ) -> None:
-        """Set up a task for the centre of mass.
-
-        Args:
-            target: (3) desired position in the root frame [m]; None for the current position.
-            gain: decay rate of an error [1/s].
-            weight: one number or (3).
-            priority: 0 is the highest.
-        """
-        check_positive('gain', gain)
-        super().__init__('centre of mass', weight, priority, 3)
-        self.gain = float(gain)
-        self.target = target
-        self.feedforward = np.zeros(3)
+    rows = 3
+    vectors: ClassVar[Mapping[str, int]] = {'target': 3, 'feedforward': 3}
 
     def check(self, robot: RigidBodySystem) -> None:
         """Check that the robot has mass."""
@@ -264,43 +219,36 @@ class CenterOfMassTask(VelocityTask):
         return robot.com_jacobian(q), velocity
 
 
+@dataclass(eq=False)
 class PostureTask(VelocityTask):
-    """Task of all joints: they move to a configuration, or are damped. Usually of low priority.
+    """Task of all joints but the base: they move to a configuration, or are damped.
 
     Attributes:
         target: (nq) desired configuration; None for zero velocity.
+        gain: decay rate of an error [1/s].
+        weight: weight of all joints.
+        joint_weights: weights by name of the joint, instead of ``weight``; 0 omits a joint.
+        priority: 0 is the highest; usually low.
     """
 
-    def __init__(
-        self,
-        target: ArrayLike | None = None,
-        *,
-        gain: float = 1.0,
-        weight: float = 1.0,
-        joint_weights: dict[str, float] | None = None,
-        priority: int = 1,
-    ) -> None:
-        """Set up a task for all joints, without a floating or planar base.
+    target: Any = None
+    _: KW_ONLY
+    gain: float = 1.0
+    weight: Any = 1.0
+    joint_weights: Mapping[str, float] | None = None
+    priority: int = 1
 
-        Args:
-            target: (nq) desired configuration; None for zero velocity.
-            gain: decay rate of an error [1/s].
-            weight: weight of all joints.
-            joint_weights: weights by name of the joint, instead of ``weight``; 0 omits a joint.
-            priority: 0 is the highest.
-        """
-        check_positive('gain', gain)
-        super().__init__('posture', weight, priority, 1)
-        self.gain = float(gain)
-        self.target = target
+    rows = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._default_weight = float(self.weight[0])
-        self._joint_weights = dict(joint_weights or {})
 
     def check(self, robot: RigidBodySystem) -> None:
         """Check weights and target, and arrange the weights in the order of the velocities."""
         weights = np.full(robot.nv, self._default_weight)
         weights[: robot.model.root_joint_nv] = 0.0
-        for name, value in self._joint_weights.items():
+        for name, value in (self.joint_weights or {}).items():
             if name not in robot.joint_v_indices:
                 known = ', '.join(robot.joint_v_indices)
                 raise InvalidArgumentError('joint_weights', f'unknown joint {name!r}', known)
@@ -317,11 +265,3 @@ class PostureTask(VelocityTask):
             return np.eye(robot.nv), np.zeros(robot.nv)
         gain = min(self.gain, 1.0 / dt)
         return np.eye(robot.nv), gain * robot.difference(q, self.target)
-
-
-def _shifted_jacobian(jacobian: Array, offset: Array) -> Array:
-    """Jacobian (6, nv) of a point fixed to a frame, at an offset (3) from the frame's origin."""
-    x, y, z = offset
-    linear, angular = jacobian[:3], jacobian[3:]
-    minus_skew = np.array([[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]])
-    return np.vstack([linear + minus_skew @ angular, angular])

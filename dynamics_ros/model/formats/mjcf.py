@@ -10,37 +10,19 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from dynamics_ros.errors import ModelError
 from dynamics_ros.files import read_file
-from dynamics_ros.model.description import (
-    Contents,
-    Inertial,
-    JointDescription,
-    Limits,
-    LinkDescription,
-    Matrix3,
-    Mimic,
-    Origin,
-    RobotDescription,
-    Triple,
-)
-from dynamics_ros.model.doubts import LOG, Doubts
-from dynamics_ros.model.hardened_xml import MAXIMUM_NUMBER, quoted, quoted_path
-from dynamics_ros.model.topology import resolve_mimics
+from dynamics_ros.model.description import Contents, Limits, LinkDescription, Mimic
 from dynamics_ros.spatial.rotation import quaternion_to_matrix
+
+from .tree import Tree, check, is_text, library, triple
 
 TYPES = ('floating', 'spherical', 'prismatic', 'revolute')
 """Joint types in MuJoCo's order: free, ball, slide, hinge."""
-
-OF_BODIES = ('body_mass', 'body_inertia', 'body_ipos', 'body_pos')
-OF_JOINTS = ('jnt_pos', 'jnt_range')
-OF_FREEDOMS = ('dof_damping', 'dof_frictionloss', 'dof_armature')
-"""MuJoCo's names of arrays with one row per degree of freedom."""
 
 LEFT_OUT = 'MJCF has {tag}, of which the dynamics of rigid bodies knows nothing: {{}}'
 
@@ -59,22 +41,17 @@ def read_mjcf(source: str | os.PathLike[str]) -> Contents:
 
 def _compiled(source: str | os.PathLike[str]) -> Any:
     """Return the MjModel of a source."""
-    text = isinstance(source, str) and source.lstrip('\ufeff \t\r\n')[:1] == '<'
-    element = 'MJCF' if text else f'file {quoted_path(source)}'
-    try:
+    with library('mujoco', 'MJCF', source):
         import mujoco
-    except ImportError:
-        reason = 'is read by the package mujoco, which is not installed (pip install mujoco)'
-        raise ModelError(element, reason) from None
-    try:
-        if text:
-            return mujoco.MjModel.from_xml_string(source)
-        read_file(source)  # mujoco would wait for a pipe, and says nothing of what it cannot open
-        return mujoco.MjModel.from_xml_path(os.fspath(source))
-    except OSError as error:
-        raise ModelError(element, f'cannot be read: {error.strerror}') from None
-    except (ValueError, RuntimeError, mujoco.FatalError) as error:
-        raise ModelError(element, f'mujoco refuses it: {error}') from error
+
+        try:
+            if is_text(source):
+                return mujoco.MjModel.from_xml_string(source)
+            # mujoco would wait for a pipe, and says nothing of what it cannot open.
+            read_file(source)
+            return mujoco.MjModel.from_xml_path(os.fspath(source))
+        except mujoco.FatalError as error:
+            raise ValueError(str(error)) from error
 
 
 class _Reader:
@@ -82,68 +59,31 @@ class _Reader:
 
     def __init__(self, model: Any) -> None:
         self.model = model
-        self.name = _text(model.names, 0) or 'mjcf'
-        self.doubts = Doubts()
-        self.links: list[LinkDescription] = []
-        self.joints: dict[str, JointDescription] = {}
-        self.taken: set[str] = set()
-        self.body_links = [self.free_name(self.name_of('body', i)) for i in range(model.nbody)]
+        joints = {self.name_of('joint', i) for i in range(model.njnt)}
+        name = model.names[: model.names.index(b'\0')].decode(errors='replace')
+        self.tree = Tree(name or 'mjcf', joints)
+        self.body_links = [self.tree.free_name(self.name_of('body', i)) for i in range(model.nbody)]
         self.mimics = dict(self.followers())
 
     def name_of(self, kind: str, index: int) -> str:
         """Return the name of an element, or its kind and number if it has none."""
         return getattr(self.model, kind)(index).name or f'{kind}_{index}'
 
-    def free_name(self, name: str) -> str:
-        """Return a unique link name."""
-        while name in self.taken:
-            name = f'{name}_'
-        self.taken.add(name)
-        return name
-
     def read(self) -> Contents:
         import mujoco
 
         model = self.model
-        self.check_numbers()
         base = self.floating_base()
         if base is None:
-            self.links.append(LinkDescription(self.body_links[0]))
+            self.tree.links.append(LinkDescription(self.body_links[0]))
             self.add_sites(0)
         for body in range(1, model.nbody):
             self.add_body(body, is_base=body == base)
             self.add_sites(body)
         self.note_what_is_left_out()
-        doubts = self.doubts.sentences(self.name)
-        for sentence in doubts:
-            LOG.warning('%s', sentence)
-        description = RobotDescription(
-            name=self.name,
-            root=self.links[0].name,
-            links=tuple(self.links),
-            joints=tuple(resolve_mimics(self.joints).values()),
-            doubts=doubts,
-        )
-        root_joint = 'fixed' if base is None else 'floating'
         off = model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY
-        gravity = (0.0, 0.0, 0.0) if off else _triple(model.opt.gravity)
-        return Contents(description, root_joint=root_joint, gravity=gravity)
-
-    def check_numbers(self) -> None:
-        """Refuse numbers with which dynamics would overflow, as the URDF reader does."""
-        model = self.model
-        rows: dict[str, tuple[str, Iterable[int]]] = {
-            **dict.fromkeys(OF_BODIES, ('body', range(model.nbody))),
-            **dict.fromkeys(OF_JOINTS, ('joint', range(model.njnt))),
-            **dict.fromkeys(OF_FREEDOMS, ('joint', model.dof_jntid)),
-            'site_pos': ('site', range(model.nsite)),
-            'eq_data': ('equality', range(model.neq)),
-        }
-        for array, (kind, owners) in rows.items():
-            for owner, row in zip(owners, np.asarray(getattr(model, array)), strict=True):
-                if not np.all(np.abs(row) <= MAXIMUM_NUMBER):
-                    element = f'{kind} {quoted(self.name_of(kind, int(owner)))}'
-                    raise ModelError(element, f'{array} has {row}, which is too large')
+        gravity = (0.0, 0.0, 0.0) if off else triple(model.opt.gravity)
+        return self.tree.contents('fixed' if base is None else 'floating', gravity)
 
     def floating_base(self) -> int | None:
         """Return the body whose single free joint carries everything, or None."""
@@ -169,15 +109,11 @@ class _Reader:
             for joint in self.joints_of(body):
                 R, p, parent = self.add_joint(joint, body, parent, R, p)
             if parent != link:
-                name = self.joint_name(f'{link}_fixed')
-                self.joints[name] = JointDescription(name, 'fixed', parent, link, _origin(R, p))
-        diagonal, axes = model.body_inertia[body], _matrix(model.body_iquat[body])
-        inertial = Inertial(
-            float(model.body_mass[body]),
-            _triple(model.body_ipos[body]),
-            _matrix3(axes @ np.diag(diagonal) @ axes.T),
-        )
-        self.links.append(LinkDescription(link, inertial, bool(model.body_geomnum[body])))
+                self.tree.fix(parent, link, (R, p))
+        axes, mass = _matrix(model.body_iquat[body]), float(model.body_mass[body])
+        inertia = axes @ np.diag(model.body_inertia[body]) @ axes.T
+        geometry = bool(model.body_geomnum[body])
+        self.tree.add_link(link, mass, model.body_ipos[body], inertia, geometry)
 
     def add_joint(
         self, joint: int, body: int, parent: str, R: np.ndarray, p: np.ndarray
@@ -191,7 +127,7 @@ class _Reader:
             # Its coordinates are the pose in the world, whatever the body's own pose.
             R, p, anchor = np.eye(3), np.zeros(3), np.zeros(3)
         is_last = joint == self.joints_of(body)[-1] and not anchor.any()
-        link = self.body_links[body] if is_last else self.free_name(name)
+        link = self.body_links[body] if is_last else self.tree.free_name(name)
         zero = float(model.qpos0[model.jnt_qposadr[joint]])
         placed, turned = p + R @ anchor, R
         if kind == 'prismatic':
@@ -199,24 +135,21 @@ class _Reader:
         elif kind == 'revolute':
             turned = R @ _turn(axis, -zero)
         first = int(model.jnt_dofadr[joint])
-        limits = self.limits(joint, kind)
-        if kind == 'revolute' and math.isinf(limits.lower) and math.isinf(limits.upper):
-            kind = 'continuous'
-        self.joints[name] = JointDescription(
+        self.tree.add_joint(
             name,
             kind,
             parent,
             link,
-            _origin(turned, placed),
-            _triple(axis),
-            limits,
-            self.mimics.get(name),
-            float(np.ravel(model.dof_damping[first])[0]),
-            float(model.dof_frictionloss[first]),
-            float(model.dof_armature[first]),
+            (turned, placed),
+            axis=triple(axis),
+            limits=self.limits(joint, kind),
+            mimic=self.mimics.get(name),
+            damping=float(np.ravel(model.dof_damping[first])[0]),
+            friction=float(model.dof_frictionloss[first]),
+            armature=float(model.dof_armature[first]),
         )
         if not is_last:
-            self.links.append(LinkDescription(link))
+            self.tree.links.append(LinkDescription(link))
         return np.eye(3), -anchor, link
 
     def limits(self, joint: int, kind: str) -> Limits:
@@ -242,10 +175,11 @@ class _Reader:
             constant, slope, *higher = map(float, model.eq_data[i][:5])
             couples = int(model.eq_type[i]) == int(mujoco.mjtEq.mjEQ_JOINT)
             if not couples or second < 0 or any(higher) or not slope:
-                self.doubts.add(LEFT_OUT.format(tag='equalities'), self.name_of('equality', i))
+                self.tree.doubts.add(LEFT_OUT.format(tag='equalities'), self.name_of('equality', i))
                 continue
             start, other = (float(model.qpos0[model.jnt_qposadr[x]]) for x in (first, second))
             offset = start + constant - slope * other
+            check(f'equality {i}', slope, offset)
             yield self.name_of('joint', first), Mimic(self.name_of('joint', second), slope, offset)
 
     def add_sites(self, body: int) -> None:
@@ -254,19 +188,10 @@ class _Reader:
         for site in np.flatnonzero(model.site_bodyid == body):
             if not model.site(site).name:
                 continue
-            link = self.free_name(model.site(site).name)
-            name = self.joint_name(f'{link}_fixed')
-            origin = _origin(_matrix(model.site_quat[site]), model.site_pos[site])
-            parent = self.body_links[body]
-            self.joints[name] = JointDescription(name, 'fixed', parent, link, origin)
-            self.links.append(LinkDescription(link))
-
-    def joint_name(self, name: str) -> str:
-        """Return a unique name for a fixed joint."""
-        others = {self.name_of('joint', i) for i in range(self.model.njnt)}
-        while name in self.joints or name in others:
-            name = f'{name}_'
-        return name
+            link = self.tree.free_name(model.site(site).name)
+            pose = _matrix(model.site_quat[site]), model.site_pos[site]
+            self.tree.fix(self.body_links[body], link, pose)
+            self.tree.links.append(LinkDescription(link))
 
     def note_what_is_left_out(self) -> None:
         model = self.model
@@ -276,11 +201,7 @@ class _Reader:
             ('compensation of gravity', 'body', model.body_gravcomp != 0.0),
         ):
             for i in np.flatnonzero(found):
-                self.doubts.add(LEFT_OUT.format(tag=tag), self.name_of(kind, int(i)))
-
-
-def _text(names: bytes, start: int) -> str:
-    return names[start : names.index(b'\0', start)].decode(errors='replace')
+                self.tree.doubts.add(LEFT_OUT.format(tag=tag), self.name_of(kind, int(i)))
 
 
 def _matrix(quaternion: Any) -> np.ndarray:
@@ -292,17 +213,3 @@ def _matrix(quaternion: Any) -> np.ndarray:
 def _turn(axis: np.ndarray, angle: float) -> np.ndarray:
     sine = math.sin(0.5 * angle)
     return _matrix((math.cos(0.5 * angle), *(sine * axis)))
-
-
-def _triple(values: Any) -> Triple:
-    x, y, z = map(float, values)
-    return x, y, z
-
-
-def _matrix3(matrix: np.ndarray) -> Matrix3:
-    first, second, third = map(_triple, matrix)
-    return first, second, third
-
-
-def _origin(R: np.ndarray, p: Any) -> Origin:
-    return Origin(_triple(p), _matrix3(R))

@@ -19,19 +19,10 @@ import numpy as np
 
 from dynamics_ros.errors import ModelError
 from dynamics_ros.files import read_file
-from dynamics_ros.model.description import (
-    Contents,
-    Inertial,
-    JointDescription,
-    Limits,
-    LinkDescription,
-    Matrix3,
-    Origin,
-    RobotDescription,
-    Triple,
-)
-from dynamics_ros.model.doubts import LOG, Doubts
-from dynamics_ros.model.hardened_xml import MAXIMUM_NUMBER, quoted, quoted_path
+from dynamics_ros.model.description import Contents, Limits, LinkDescription
+from dynamics_ros.model.hardened_xml import quoted
+
+from .tree import Tree, is_text, library, triple
 
 TYPES = {
     'revolute': 'revolute',
@@ -62,28 +53,19 @@ def read_sdf(source: str | os.PathLike[str]) -> Contents:
 
 def _parsed(source: str | os.PathLike[str]) -> tuple[Any, str]:
     """Return the finalized MultibodyPlant of a source, and its text, without included files."""
-    is_text = isinstance(source, str) and source.lstrip('\ufeff \t\r\n')[:1] == '<'
-    element = 'SDF' if is_text else f'file {quoted_path(source)}'
-    try:
+    with library('drake', 'SDF', source):
         from pydrake.multibody.parsing import Parser
         from pydrake.multibody.plant import MultibodyPlant
-    except ImportError:
-        reason = 'is read by the package drake, which is not installed (pip install drake)'
-        raise ModelError(element, reason) from None
-    plant = MultibodyPlant(0.0)
-    parser = Parser(plant)
-    try:
-        if is_text:
+
+        plant = MultibodyPlant(0.0)
+        parser = Parser(plant)
+        if is_text(source):
             text = str(source)
             parser.AddModelsFromString(text, 'sdf')
         else:
             text = read_file(source).decode(errors='replace')
             parser.AddModels(Path(source))
         plant.Finalize()
-    except OSError as error:
-        raise ModelError(element, f'cannot be read: {error.strerror}') from None
-    except (ValueError, RuntimeError) as error:
-        raise ModelError(element, f'drake refuses it: {error}') from error
     return plant, text
 
 
@@ -92,16 +74,14 @@ class _Reader:
 
     def __init__(self, plant: Any, has_mimics: bool) -> None:
         self.plant = plant
-        self.has_mimics = has_mimics
-        self.links: list[LinkDescription] = []
-        self.joints: dict[str, JointDescription] = {}
-        self.taken: set[str] = set()
+        models = [plant.GetModelInstanceName(x) for x in self.instances()]
+        self.tree = Tree(models[0] if models else 'sdf')
+        if has_mimics:
+            self.tree.doubts.add(WITHOUT_MIMICS, self.tree.name)
         self.names: dict[int, str] = {}
         self.frames_of_joints: set[int] = set()
-        self.actuators: dict[int, Any] = {}
-        for index in plant.GetJointActuatorIndices():
-            actuator = plant.get_joint_actuator(index)
-            self.actuators[int(actuator.joint().index())] = actuator
+        actuators = map(plant.get_joint_actuator, plant.GetJointActuatorIndices())
+        self.actuators = {int(one.joint().index()): one for one in actuators}
         self.outward: dict[int, list[Any]] = defaultdict(list)
         for index in plant.GetJointIndices():
             joint = plant.get_joint(index)
@@ -111,17 +91,13 @@ class _Reader:
 
     def read(self) -> Contents:
         plant = self.plant
-        world = plant.world_body()
-        models = [plant.GetModelInstanceName(x) for x in self.instances()]
-        name = models[0] if models else 'sdf'
-        base = self.floating_base()
-        root = world if base is None else base
+        world, base = plant.world_body(), self.floating_base()
         if base is None:
-            self.names[int(world.index())] = self.free_name('world')
-            self.links.append(LinkDescription('world'))
+            self.names[int(world.index())] = self.tree.free_name('world')
+            self.tree.links.append(LinkDescription('world'))
         else:
             self.add_link(base)
-        waiting = [root]
+        waiting = [world if base is None else base]
         while waiting:
             parent = waiting.pop(0)
             for joint in self.outward[int(parent.index())]:
@@ -132,20 +108,7 @@ class _Reader:
             reason = f'{missing} links have a joint whose child is nearer to the root'
             raise ModelError('SDF', reason)
         self.add_frames()
-        doubts = Doubts()
-        if self.has_mimics:
-            doubts.add(WITHOUT_MIMICS, name)
-        sentences = doubts.sentences(name)
-        for sentence in sentences:
-            LOG.warning('%s', sentence)
-        description = RobotDescription(
-            name=name,
-            root=self.links[0].name,
-            links=tuple(self.links),
-            joints=tuple(self.joints.values()),
-            doubts=sentences,
-        )
-        return Contents(description, root_joint='fixed' if base is None else 'floating')
+        return self.tree.contents('fixed' if base is None else 'floating')
 
     def instances(self) -> list[Any]:
         """Return the models of the file, without Drake's own two: the world and a default."""
@@ -160,24 +123,14 @@ class _Reader:
             return joints[0].child_body()
         return None
 
-    def free_name(self, name: str) -> str:
-        """Return a unique name."""
-        while name in self.taken:
-            name = f'{name}_'
-        self.taken.add(name)
-        return name
-
     def add_link(self, body: Any) -> str:
-        name = self.names[int(body.index())] = self.free_name(body.name())
+        name = self.names[int(body.index())] = self.tree.free_name(body.name())
         M = body.default_spatial_inertia()
-        mass, center = float(M.get_mass()), np.zeros(3)
-        inertia = np.zeros((3, 3))
+        mass, center, inertia = float(M.get_mass()), np.zeros(3), np.zeros((3, 3))
         if mass:
             center = np.array(M.get_com())
             inertia = M.Shift(center).CalcRotationalInertia().CopyToFullMatrix3()
-        check(name, mass, center, inertia)
-        inertial = Inertial(mass, _triple(center), _matrix3(inertia))
-        self.links.append(LinkDescription(name, inertial))
+        self.tree.add_link(name, mass, center, inertia)
         return name
 
     def add_joint(self, joint: Any) -> None:
@@ -185,8 +138,8 @@ class _Reader:
 
         If the joint's frame on the child is not that of the link, a link without mass lies between.
         """
-        name = joint.name()
-        while name in self.joints:
+        tree, name = self.tree, joint.name()
+        while name in tree.joints:
             name = f'{name}_'
         kind = TYPES.get(joint.type_name())
         if kind is None:
@@ -197,45 +150,31 @@ class _Reader:
         parent = self.names[int(joint.parent_body().index())]
         X_PF = joint.frame_on_parent().GetFixedPoseInBodyFrame()
         X_MC = joint.frame_on_child().GetFixedPoseInBodyFrame().inverse()
-        origin = _origin(name, X_PF)
         if kind == 'fixed':
             child = self.add_link(joint.child_body())
-            X = _origin(name, X_PF.multiply(X_MC))
-            self.joints[name] = JointDescription(name, kind, parent, child, X)
+            tree.add_joint(name, kind, parent, child, _pose(X_PF.multiply(X_MC)))
             return
-        axis, limits, damping, armature = (0.0, 0.0, 1.0), Limits(), 0.0, 0.0
+        more: dict[str, Any] = {'axis': (0.0, 0.0, 1.0)}
         if kind in ('revolute', 'prismatic'):
             along = joint.revolute_axis() if kind == 'revolute' else joint.translation_axis()
-            axis, damping = _triple(along), float(joint.default_damping())
-            limits, armature = self.limits(joint), self.armature(joint)
-            check(name, *(x for x in (limits.lower, limits.upper, damping) if math.isfinite(x)))
-            if kind == 'revolute' and math.isinf(limits.lower) and math.isinf(limits.upper):
-                kind = 'continuous'
+            more = {'axis': triple(along), 'damping': float(joint.default_damping())}
+            more |= self.limits_and_armature(joint)
         at_link = X_MC.IsNearlyIdentity(0.0)
-        moved = self.add_link(joint.child_body()) if at_link else self.free_name(name)
-        self.joints[name] = JointDescription(
-            name, kind, parent, moved, origin, axis, limits, None, damping, 0.0, armature
-        )
+        moved = self.add_link(joint.child_body()) if at_link else tree.free_name(name)
+        tree.add_joint(name, kind, parent, moved, _pose(X_PF), **more)
         if not at_link:
-            self.links.append(LinkDescription(moved))
-            self.fix(moved, self.add_link(joint.child_body()), X_MC)
+            tree.links.append(LinkDescription(moved))
+            tree.fix(moved, self.add_link(joint.child_body()), _pose(X_MC))
 
-    def limits(self, joint: Any) -> Limits:
-        """Return the limits of a joint of one coordinate, the smaller velocity of both senses."""
+    def limits_and_armature(self, joint: Any) -> dict[str, Any]:
+        """Return those of a joint of one coordinate, the smaller velocity limit of both senses."""
         velocity = min(-float(joint.velocity_lower_limit()), float(joint.velocity_upper_limit()))
-        actuator = self.actuators.get(int(joint.index()))
-        return Limits(
-            float(joint.position_lower_limit()),
-            float(joint.position_upper_limit()),
-            velocity,
-            math.inf if actuator is None else float(actuator.effort_limit()),
-        )
-
-    def armature(self, joint: Any) -> float:
-        actuator = self.actuators.get(int(joint.index()))
-        if actuator is None:
-            return 0.0
-        return float(actuator.default_rotor_inertia()) * float(actuator.default_gear_ratio()) ** 2
+        effort, armature = math.inf, 0.0
+        if (actuator := self.actuators.get(int(joint.index()))) is not None:
+            effort, ratio = float(actuator.effort_limit()), float(actuator.default_gear_ratio())
+            armature = float(actuator.default_rotor_inertia()) * ratio**2
+        ends = float(joint.position_lower_limit()), float(joint.position_upper_limit())
+        return {'limits': Limits(*ends, velocity, effort), 'armature': armature}
 
     def add_frames(self) -> None:
         """Add the named frames of the file as links without mass."""
@@ -244,41 +183,11 @@ class _Reader:
                 frame = self.plant.get_frame(index)
                 hidden = frame.name().startswith('__') or frame.is_body_frame()
                 if not hidden and int(index) not in self.frames_of_joints:
-                    link = self.free_name(frame.name())
-                    self.links.append(LinkDescription(link))
+                    link = self.tree.free_name(frame.name())
+                    self.tree.links.append(LinkDescription(link))
                     parent = self.names[int(frame.body().index())]
-                    self.fix(parent, link, frame.GetFixedPoseInBodyFrame())
-
-    def fix(self, parent: str, link: str, X: Any) -> None:
-        """Add a fixed joint."""
-        name = f'{link}_fixed'
-        while name in self.joints:
-            name = f'{name}_'
-        self.joints[name] = JointDescription(name, 'fixed', parent, link, _origin(name, X))
+                    self.tree.fix(parent, link, _pose(frame.GetFixedPoseInBodyFrame()))
 
 
-def check(name: str, *values: Any) -> None:
-    """Refuse numbers with which dynamics would overflow, as the URDF reader does.
-
-    Raises:
-        ModelError: a number is too large, or is not one.
-    """
-    for value in values:
-        if not np.all(np.abs(value) <= MAXIMUM_NUMBER):
-            raise ModelError(quoted(name), f'has {value}, which is too large')
-
-
-def _origin(name: str, X: Any) -> Origin:
-    translation, rotation = X.translation(), X.rotation().matrix()
-    check(name, translation, rotation)
-    return Origin(_triple(translation), _matrix3(rotation))
-
-
-def _triple(values: Any) -> Triple:
-    x, y, z = map(float, values)
-    return x, y, z
-
-
-def _matrix3(matrix: Any) -> Matrix3:
-    first, second, third = map(_triple, matrix)
-    return first, second, third
+def _pose(X: Any) -> tuple[Any, Any]:
+    return X.rotation().matrix(), X.translation()
