@@ -15,7 +15,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -42,9 +42,9 @@ from dynamics_ros.kernels.graph.operations import (
 )
 from dynamics_ros.kernels.graph.trace import (
     Instruction,
-    Limits,
     Loop,
     NonFiniteState,
+    Requirement,
     Shape,
     Trace,
     Variable,
@@ -252,21 +252,6 @@ def _last_state(turn: Trace, limit: int, *operands: float) -> list[float]:
     return state
 
 
-class Requirement(NamedTuple):
-    """Expression of a trace's inputs that must lie within limits.
-
-    Attributes:
-        value: the expression.
-        low, high: the limits, inclusive.
-        error: makes the error to raise from the value that is outside.
-    """
-
-    value: Scalar
-    low: float
-    high: float
-    error: Callable[[float], Exception]
-
-
 def trace(
     function: Callable[..., Any],
     inputs: Mapping[str, int | Shape],
@@ -383,7 +368,13 @@ def _traced(
         tuple(nodes),
         tuple(results),
         required,
-        tuple(Limits(x.low, x.high, x.error) for x in demanded),
+        tuple(
+            x._replace(
+                value=0.0,
+                example=tuple((getattr(of, 'index', of), number) for of, number in x.example),
+            )
+            for x in demanded
+        ),
         finite_results,
         bound,
     )
