@@ -134,13 +134,15 @@ class _OfFunctions:
         Raises:
             InvalidArgumentError: the constraint has a ``rate``, whose derivatives are not known.
         """
-        return Slopes(*self._kernels_for(robot).slopes(q, v, a, forces, self.time or 0.0)[:3])
+        return Slopes(*self._all_slopes(robot, q, v, a, forces)[:3])
 
     def rate_slope(self, robot: RigidBodySystem, q: Array, v: Array) -> Array:
         """Derivative (..., rows, nv) of J v + drift along velocities."""
-        forces = np.zeros(self.rows)
-        slopes = self._kernels_for(robot).slopes(q, v, 0.0 * v, forces, self.time or 0.0)
-        return np.asarray(slopes[3])
+        return self._all_slopes(robot, q, v, 0.0 * v, np.zeros(self.rows))[3]
+
+    def _all_slopes(self, robot: RigidBodySystem, *arrays: Array) -> tuple[Array, ...]:
+        found: tuple[Array, ...] = self._kernels_for(robot).slopes(*arrays, float(self.time or 0.0))
+        return found
 
     def _all_rows(
         self, robot: RigidBodySystem, q: ArrayLike, v: ArrayLike | None = None

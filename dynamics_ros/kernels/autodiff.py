@@ -31,8 +31,8 @@ from dynamics_ros.kernels.graph.operations import (
     SUBTRACT,
     Operation,
 )
-from dynamics_ros.kernels.graph.trace import Trace, Variable
-from dynamics_ros.kernels.graph.tracing import Requirement, trace
+from dynamics_ros.kernels.graph.trace import Requirement, Trace, Variable
+from dynamics_ros.kernels.graph.tracing import trace
 
 MODES = ('auto', 'forward', 'reverse')
 
@@ -376,8 +376,8 @@ def pullback(traced: Trace) -> Trace:
     def requirements(*symbols: Any) -> Iterator[Requirement]:
         if traced.required is not None:
             values = _replayed(traced.required, primal(symbols))
-            for x, (low, high, error) in zip(traced.required.results, traced.requirements):
-                yield Requirement(values[x] if isinstance(x, int) else x, low, high, error)
+            for x, required in zip(traced.required.results, traced.requirements):
+                yield required._replace(value=values[x] if isinstance(x, int) else x)
 
     return trace(
         function,

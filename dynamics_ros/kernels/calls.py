@@ -134,7 +134,7 @@ def run_of(
 
 
 def _on(code: MachineCode, arrays: Sequence[NDArray[Any]]) -> Callable[[], bool]:
-    """Return a function that computes one state on some arrays, which it keeps with the code."""
+    """Return a function that computes one state, while code and arrays are kept."""
     places = [address(x) for x in arrays]
     pointers = ctypes.byref((ctypes.c_void_p * len(places))(*places))
     strides = ctypes.byref((ctypes.c_int64 * len(places))())

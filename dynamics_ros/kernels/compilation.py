@@ -202,15 +202,15 @@ class LlvmBackend:
 
     def _compile_batch(self, number: Number) -> None:
         trace = self._trace
-        target = llvm_compiler.platform(number)
-        if target.lanes == 1 or number in self._batches:
-            return
         try:
+            target = llvm_compiler.platform(number)
+            if target.lanes == 1 or number in self._batches:
+                return
             with collector_paused():
                 ir = emit_batch(trace, target)
             code = llvm_compiler.compile_module(ir, ['batch'])
             self._batches[number] = _Function(trace, code, number, target.lanes)
-        except (RuntimeError, OSError, MemoryError) as reason:
+        except (CompilerUnavailableError, RuntimeError, OSError, MemoryError) as reason:
             _log.warning('%s computes a batch state by state: %s', trace.name, reason)
 
     def bind(self, slow_path: Callable[..., Any], bound: Array | None = None) -> Callable[..., Any]:
@@ -254,7 +254,13 @@ class Compilation:
         self._takers: weakref.WeakSet[Any] = weakref.WeakSet()
         self._callbacks: list[Callable[[], None]] = []
         if not self._finished:
-            job = _compiling(weakref.ref(self))
+            reference = weakref.ref(self)
+
+            def job() -> None:
+                alive = reference()
+                if alive is not None:
+                    alive.compile()
+
             if is_kept(trace) and not background.is_busy():
                 job()  # the compiler has nothing to do
             else:
@@ -332,17 +338,6 @@ class Compilation:
             background.changed.notify_all()
         for callback in callbacks:
             callback()
-
-
-def _compiling(compilation: weakref.ref[Compilation]) -> Callable[[], None]:
-    """Return a compilation job that does nothing once the compilation is garbage collected."""
-
-    def job() -> None:
-        alive = compilation()
-        if alive is not None:
-            alive.compile()
-
-    return job
 
 
 @lru_cache(maxsize=1024)

@@ -131,22 +131,22 @@ def _check(step: Step) -> None:
     for array, variable in zip(given, variables):
         _check_array(array, variable)
     for i, output in enumerate(step.outputs):
-        if not output.flags.writeable:
-            raise InvalidArgumentError(trace.outputs[i].name, 'read-only', 'a writeable array')
-        others = [*step.inputs, *step.outputs[:i]]
-        if any(np.may_share_memory(output, other) for other in others):
-            problem = 'shares memory with another array of the step'
-            raise InvalidArgumentError(trace.outputs[i].name, problem, 'an array of its own')
+        _check_target(trace.outputs[i].name, output, [*step.inputs, *step.outputs[:i]])
 
 
 def _check_copy(copy: Copy) -> None:
     variable = Variable('copy', (copy.source.size,))
     _check_array(copy.source, variable)
     _check_array(copy.target, variable, (np.float64, np.uint8))
-    if not copy.target.flags.writeable:
-        raise InvalidArgumentError('copy', 'read-only target', 'a writeable array')
-    if np.may_share_memory(*copy):
-        raise InvalidArgumentError('copy', 'source and target share memory', 'two arrays')
+    _check_target('copy', copy.target, [copy.source])
+
+
+def _check_target(name: str, array: NDArray[Any], others: Sequence[NDArray[Any]]) -> None:
+    if not array.flags.writeable:
+        raise InvalidArgumentError(name, 'read-only', 'a writeable array')
+    if any(np.may_share_memory(array, other) for other in others):
+        problem = 'shares memory with another array of the step'
+        raise InvalidArgumentError(name, problem, 'an array of its own')
 
 
 def _check_array(

@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from dynamics_ros.kernels.arguments import Array
-from dynamics_ros.kernels.graph.operations import INPUT
 from dynamics_ros.kernels.graph.trace import Example, Trace
 from dynamics_ros.kernels.process import disk_cache
 
@@ -34,15 +33,12 @@ function; tests check the accuracy.
 NUDGE = 1e-12
 """Relative change of inputs that affects a loop as rounding may."""
 
-STEPS = 20
-"""Newton's method converges in about five steps from nearby; more steps mean divergence."""
-
 
 def trial(trace: Trace) -> tuple[list[Array], Array | None]:
     """Return inputs that meet the requirements of a trace, and all result elements there.
 
     Raises:
-        RuntimeError: no such inputs were found.
+        RuntimeError: no such inputs are known.
     """
     elements, results = trace.example or example(trace)
     arrays = []
@@ -62,40 +58,18 @@ def example(trace: Trace) -> Example:
         function has no value there, or rounding decides the iteration count of a loop.
 
     Raises:
-        RuntimeError: no inputs were found that meet the requirements.
+        RuntimeError: no inputs are known that meet the requirements.
     """
     # The square keeps matrices among the inputs from being singular.
     count = sum(x.size for x in trace.inputs)
     elements = [0.3 + 0.4 * math.sin(1.7 * i + 0.61 * i * i) for i in range(count)]
-    if trace.required is not None:
-        _meet(trace, trace.required, elements)
+    for requirement in trace.requirements:
+        for element, number in requirement.example:
+            elements[element] = number
+    values = [] if trace.required is None else trace.required.interpret(elements)
+    if not all(x.low <= value <= x.high for x, value in zip(trace.requirements, values)):
+        raise RuntimeError('its requirements have no example, so it cannot be tried')
     return elements, expected(trace, elements)
-
-
-def _meet(trace: Trace, required: Trace, elements: list[float]) -> None:
-    """Move elements along the slope of each requirement until it is met."""
-    used = {x for _, operands in required.nodes[len(elements) :] for x in operands}
-    used |= set(required.results)
-    moved = [i for i in used if isinstance(i, int) and required.nodes[i].operation is INPUT]
-    for _ in range(STEPS):
-        values = required.interpret(elements)
-        wrong = [i for i, x in enumerate(trace.requirements) if not x.low <= values[i] <= x.high]
-        if not wrong:
-            return
-        for i in wrong:
-            low, high, _ = trace.requirements[i]
-            value = required.interpret(elements)[i]
-            goal = 0.5 * (low + high) if math.isfinite(low + high) else max(low, min(high, 0.0))
-            slope = []
-            for k in moved:
-                nudged = list(elements)
-                nudged[k] += 1e-6
-                slope.append((required.interpret(nudged)[i] - value) / 1e-6)
-            steepness = sum(x * x for x in slope)
-            if steepness > 0.0:
-                for k, x in zip(moved, slope):
-                    elements[k] -= (value - goal) * x / steepness
-    raise RuntimeError('no inputs were found that meet its requirements, so it cannot be tried')
 
 
 def expected(trace: Trace, elements: Sequence[float]) -> list[float] | None:

@@ -290,7 +290,7 @@ def _requirements(model: Model, names: Sequence[str], *symbols: Any) -> Iterator
         for joint in model.joints
         if joint.kind.quaternion is not None
     ]
-    for name, symbol in zip(names, symbols, strict=True):
+    for place, (name, symbol) in enumerate(zip(names, symbols, strict=True)):
         if not name.startswith('q'):
             continue
         for part in quaternions:
@@ -300,6 +300,7 @@ def _requirements(model: Model, names: Sequence[str], *symbols: Any) -> Iterator
                 1.0 - UNIT_QUATERNION_TOLERANCE,
                 1.0 + UNIT_QUATERNION_TOLERANCE,
                 partial(_no_unit_quaternion, name),
+                ((x, -0.5 if place else 0.5), (y, 0.5), (z, 0.5), (w, 0.5)),
             )
 
 

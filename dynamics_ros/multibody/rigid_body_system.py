@@ -156,26 +156,15 @@ class RigidBodySystem(WrittenMethods):
 
     def _repr_html_(self) -> str:
         """Return HTML for a notebook: the robot, and its joints with their limits."""
-        head = ('joint', 'kind', 'lower', 'upper', 'velocity', 'effort')
-        rows = [
-            (
-                printable(joint.name),
-                joint.kind.name,
-                *(
-                    f'{limit:.4g}'
-                    for limit in (
-                        *(joint.limits.lower, joint.limits.upper),
-                        *(joint.limits.velocity, joint.limits.effort),
-                    )
-                ),
-            )
-            for joint in self.model.actuated
-        ]
-        lines = ''.join(
-            '<tr>' + ''.join(f'<td>{escape(cell)}</td>' for cell in row) + '</tr>' for row in rows
-        )
-        heads = ''.join(f'<th>{cell}</th>' for cell in head)
-        return f'<p>{escape(repr(self))}</p><table><tr>{heads}</tr>{lines}</table>'
+        rows: list[tuple[str, ...]] = [('joint', 'kind', 'lower', 'upper', 'velocity', 'effort')]
+        for joint in self.model.actuated:
+            x = joint.limits
+            limits = [f'{limit:.4g}' for limit in (x.lower, x.upper, x.velocity, x.effort)]
+            rows.append((printable(joint.name), joint.kind.name, *limits))
+        cells = [''.join(f'<td>{escape(cell)}</td>' for cell in row) for row in rows]
+        head, *lines = [f'<tr>{row}</tr>' for row in cells]
+        table = head.replace('td>', 'th>') + ''.join(lines)
+        return f'<p>{escape(repr(self))}</p><table>{table}</table>'
 
     def tree(self) -> str:
         """Return the links as indented text, each below its parent with the joint that moves it."""

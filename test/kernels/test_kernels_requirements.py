@@ -42,6 +42,7 @@ def unit_length(q, *_):
         1.0 - 1e-6,
         1.0 + 1e-6,
         lambda squared: NotUnitError(f'length {math.sqrt(squared):.3g}'),
+        ((q[1], 0.6), (q[2], 0.8)),
     )
 
 

@@ -56,17 +56,22 @@ class Instruction(NamedTuple):
     operands: tuple[int | float, ...]
 
 
-class Limits(NamedTuple):
-    """Allowed range of a value, and the error of a value outside.
+class Requirement(NamedTuple):
+    """Expression of a trace's inputs that must lie within limits.
 
     Attributes:
+        value: the expression; 0 in a trace, whose ``required`` computes it.
         low, high: the limits, inclusive.
         error: makes the error to raise from the value that is outside.
+        example: pairs of an input element and a number, for the self test of machine code: inputs
+            of which the value is within the limits. In a trace elements are their positions.
     """
 
+    value: Any
     low: float
     high: float
     error: Callable[[float], Exception]
+    example: tuple[tuple[Any, float], ...] = ()
 
 
 class NonFiniteState(NamedTuple):
@@ -111,7 +116,7 @@ class Trace:
     nodes: tuple[Instruction, ...]
     results: tuple[int | float, ...]
     required: Trace | None = None
-    requirements: tuple[Limits, ...] = ()
+    requirements: tuple[Requirement, ...] = ()
     finite_results: Callable[[NonFiniteState], Exception] | None = None
     bound: bool = False
     example: Example | None = None

@@ -15,7 +15,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -42,9 +42,9 @@ from dynamics_ros.kernels.graph.operations import (
 )
 from dynamics_ros.kernels.graph.trace import (
     Instruction,
-    Limits,
     Loop,
     NonFiniteState,
+    Requirement,
     Shape,
     Trace,
     Variable,
@@ -70,16 +70,21 @@ def lower(
         if isinstance(output, Node):
             uses[output.index] += 1
 
+    # The cheapest instructions skip some nodes, such as negations.
+    chosen: dict[int, tuple[Operation, tuple[Operand, ...]]] = {}
+    alive = {output.index for output in outputs if isinstance(output, Node)}
+    for node in reversed(nodes):
+        if node.index in alive and node.operation is not INPUT:
+            operation, operands = chosen[node.index] = _cheapest(node, uses)
+            alive.update([x.index for x in operands if x.__class__ is not float])  # type: ignore[union-attr]
     instructions = list(inputs)
     position = {i: i for i in range(len(inputs))}
-    for node in nodes:
-        if node.operation is not INPUT:
-            operation, operands = _cheapest(node, uses)
-            position[node.index] = len(instructions)
-            found = [x if x.__class__ is float else position[x.index] for x in operands]  # type: ignore[union-attr]
-            instructions.append(Instruction(operation, tuple(found)))
-    results = [position[x.index] if isinstance(x, Node) else x for x in outputs]
-    return _without_dead(instructions, len(inputs), results)
+    for index in reversed(chosen):
+        operation, operands = chosen[index]
+        position[index] = len(instructions)
+        found = [x if x.__class__ is float else position[x.index] for x in operands]  # type: ignore[union-attr]
+        instructions.append(Instruction(operation, tuple(found)))
+    return instructions, [position[x.index] if isinstance(x, Node) else x for x in outputs]
 
 
 def depends(outputs: Sequence[Operand], first: int) -> bool:
@@ -133,32 +138,6 @@ def _cheapest(node: Node, uses: dict[int, int]) -> tuple[Operation, tuple[Operan
 
 def _is_reciprocal(operand: Operand) -> bool:
     return isinstance(operand, Node) and operand.operation is RECIPROCAL
-
-
-def _without_dead(
-    instructions: list[Instruction], inputs: int, outputs: list[int | float]
-) -> tuple[list[Instruction], list[int | float]]:
-    """Return the instructions without unused ones; all inputs stay."""
-    alive = [i < inputs for i in range(len(instructions))]
-    for output in outputs:
-        if isinstance(output, int):
-            alive[output] = True
-    for i in range(len(instructions) - 1, inputs - 1, -1):
-        if alive[i]:
-            for operand in instructions[i].operands:
-                if operand.__class__ is int:
-                    alive[operand] = True
-
-    kept: list[Instruction] = []
-    position: list[int] = []
-    for i, (operation, operands) in enumerate(instructions):
-        position.append(len(kept))
-        if i < inputs:
-            kept.append(instructions[i])
-        elif alive[i]:
-            moved = tuple([position[x] if x.__class__ is int else x for x in operands])
-            kept.append(Instruction(operation, moved))
-    return kept, [position[x] if isinstance(x, int) else x for x in outputs]
 
 
 Body = Callable[..., tuple[Sequence[Scalar], Condition | Scalar]]
@@ -271,21 +250,6 @@ def _last_state(turn: Trace, limit: int, *operands: float) -> list[float]:
         if not go_on:
             break
     return state
-
-
-class Requirement(NamedTuple):
-    """Expression of a trace's inputs that must lie within limits.
-
-    Attributes:
-        value: the expression.
-        low, high: the limits, inclusive.
-        error: makes the error to raise from the value that is outside.
-    """
-
-    value: Scalar
-    low: float
-    high: float
-    error: Callable[[float], Exception]
 
 
 def trace(
@@ -404,7 +368,13 @@ def _traced(
         tuple(nodes),
         tuple(results),
         required,
-        tuple(Limits(x.low, x.high, x.error) for x in demanded),
+        tuple(
+            x._replace(
+                value=0.0,
+                example=tuple((getattr(of, 'index', of), number) for of, number in x.example),
+            )
+            for x in demanded
+        ),
         finite_results,
         bound,
     )

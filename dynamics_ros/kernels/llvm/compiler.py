@@ -121,7 +121,6 @@ def object_code(ir: Callable[[], str], origin: str, quickly: bool = False) -> by
         quickly: as for ``compile_module``.
     """
     binding = load()
-    options = _options(quickly)
     name = _name(origin, quickly)
     code = disk_cache.read(name)
     if code is None:
@@ -129,7 +128,7 @@ def object_code(ir: Callable[[], str], origin: str, quickly: bool = False) -> by
         if binding.llvm_version_info[0] < 16:
             text = typed_pointers(text)
         with background.llvm:
-            code = _compiled(binding, text, _machine(options))
+            code = _compiled(binding, text, _machine(quickly))
         disk_cache.write(name, code)
     return code
 
@@ -148,8 +147,11 @@ def _name(origin: str, quickly: bool) -> str:
 
 
 def _options(quickly: bool) -> dict[str, Any]:
-    options = _target()[1]
-    return {**options, 'opt': 0} if quickly else options
+    return {**_target()[1], 'opt': 0 if quickly else 2}
+
+
+def _machine(quickly: bool = False) -> Any:
+    return _target()[0].create_target_machine(jit=True, **_options(quickly))
 
 
 def linked(code: bytes, functions: Sequence[str]) -> MachineCode:
@@ -161,15 +163,10 @@ def linked(code: bytes, functions: Sequence[str]) -> MachineCode:
     """
     binding = load()
     with background.llvm:
-        machine = _machine(_target()[1])
-        engine = binding.create_mcjit_compiler(binding.parse_assembly(''), machine)
+        engine = binding.create_mcjit_compiler(binding.parse_assembly(''), _machine())
         engine.add_object_file(binding.ObjectFileRef.from_data(code))
         engine.finalize_object()
         return MachineCode(engine, functions)
-
-
-def _machine(options: dict[str, Any]) -> Any:
-    return _target()[0].create_target_machine(jit=True, **options)
 
 
 def _compiled(binding: Any, ir: str, machine: Any) -> bytes:
@@ -196,16 +193,12 @@ def _target() -> tuple[Any, dict[str, Any], str]:
         options = {
             'cpu': binding.get_host_cpu_name(),
             'features': binding.get_host_cpu_features().flatten(),
-            'opt': 2,
             'codemodel': 'jitdefault',
         }
-        return target, options, f'{binding.llvm_version_info} {_llvmlite_version()} {target.triple}'
+        import llvmlite
 
-
-def _llvmlite_version() -> str:
-    import llvmlite
-
-    return str(llvmlite.__version__)
+        versions = f'{binding.llvm_version_info} {llvmlite.__version__} {target.triple}'
+        return target, options, versions
 
 
 def _provide_libm(binding: Any, number: Number) -> None:

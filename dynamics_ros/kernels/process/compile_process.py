@@ -21,6 +21,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar, cast
 
 from dynamics_ros.kernels.process.system import FreshLock
@@ -113,7 +114,7 @@ def _end() -> None:
     _forget()
     if process is not None:
         process.kill()
-        with process:  # closes the pipes, and waits
+        with suppress(OSError), process:  # closes the pipes, and waits
             pass
 
 
