@@ -317,6 +317,15 @@ class TorqueObserver:
         self._estimate, self._stamp = self._memory[0], int(stamps[-1])
         return estimates
 
+    def torque_on_bodies(self, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
+        """Converts reported efforts to joint torques (nv); zero for a moving base.
+
+        Args:
+            q, v, effort: see ``update``.
+        """
+        tau: Vector = self.robot.kernel('torque_on_bodies').call(q, v, effort, self._settings)
+        return tau
+
     def preview(self, samples: Sequence[Sample]) -> Vector:
         """Returns the estimate (nv) after some more samples without changing the state."""
         stamp, memory = self._stamp, self._memory
