@@ -68,8 +68,9 @@ def _estimated_forces(
         q[7:] += noise.position * rng.normal(size=12)
         v += noise.velocity * rng.normal(size=robot.nv)
         effort[6:] += noise.effort * rng.normal(size=12)
-        contacts = estimator.update(q, v, observer.update(step.stamp, q, v, effort))
-        held = estimator.constraint_forces(q, v, effort, contacts.in_contact)
+        external = observer.update(step.stamp, q, v, effort)
+        contacts = estimator.update(q, v, external, tau=effort)
+        held = contacts.constraint_forces
         vertical = step.forces[:, 2]
         right = contacts.in_contact == (vertical > TOUCHES)
         rows.append((vertical, contacts.forces[:, 2], held[:, 2], right))

@@ -17,7 +17,6 @@ from .contact.detector import NO_CONTACT, ContactReport, Exceeded
 from .contact_settings import ContactSettings
 from .efforts import EffortCheck, EffortVerdict, EffortWatch
 from .external_torques import Estimates, ExternalTorques, index_of
-from .legged import FootContacts
 from .observers import IGNORED, RESTARTS, UPDATED, StaticObserver, TorqueObserver
 from .samples.overdue_joints import OverdueJoints
 from .samples.robot_state import RobotState
@@ -420,13 +419,6 @@ class ContactPipeline:
             added = self.adaptation.uncertainty(state.v)
             excess = added if excess is None else np.hypot(excess, added)
         return state.stale_mask if state.stale else None, excess
-
-    def foot_contacts(self, state: RobotState, external: Array) -> FootContacts | None:
-        """Estimates the foot contacts of a robot with feet; None until the kernel is compiled."""
-        if self.feet is None or not self.feet.ready:
-            return None
-        tau = self.observer.torque_on_bodies(state.q, state.v, state.effort)
-        return self.feet.update(state.q, state.v, external, state.stale_mask, tau)
 
     def reset(self) -> None:
         """Clears a latched collision and restarts the observer; the tare stays."""

@@ -142,10 +142,6 @@ class FootContactEstimator:
     def _contact_kernel(self) -> Kernel:
         return self._robot.kernel('foot_contacts', *self.feet)
 
-    @computed_once
-    def _constraint_kernel(self) -> Kernel:
-        return self._robot.kernel('resting_feet', *self.feet)
-
     def change_noise(self, effort_noise: ArrayLike, momentum_gain: ArrayLike) -> None:
         """Changes the stated noise; arguments as at construction."""
         self._noise.change(effort_noise, momentum_gain)
@@ -169,7 +165,8 @@ class FootContactEstimator:
             q, v: configuration (nq) and velocity (nv), base included.
             external_torque: (nv) output of an observer, with the six entries of the base [N, Nm].
             ignored: (nv) mask of joints to exclude at this state.
-            tau: (nv) torques as of ``constraint_forces``; None sets the constraint forces to zero.
+            tau: (nv) torques of the joints on the rigid bodies, zero for the base [Nm]; None sets
+                the constraint forces to zero.
 
         Raises:
             InvalidArgumentError: a wrong shape or NaN.
@@ -213,21 +210,3 @@ class FootContactEstimator:
     def results(self) -> tuple[Array, ...]:
         """Arrays that ``step`` writes, in the order of ``FootContacts``; flags are 0 or 1."""
         return self._results
-
-    def constraint_forces(
-        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, in_contact: Mask
-    ) -> Array:
-        """Returns forces (n, 3) of resting feet from the current joint torques ([RD] eq. 3.62).
-
-        Args:
-            q, v: configuration (nq) and velocity (nv).
-            tau: (nv) torques of the joints on the rigid bodies, zero for the base [Nm].
-            in_contact: (n) mask of resting feet; the forces of the others are zero. For redundant
-                feet, such as several on one rigid body, the forces of least norm are returned.
-
-        Raises:
-            InvalidArgumentError: a wrong shape or NaN.
-        """
-        resting = np.asarray(in_contact, dtype=np.float64)
-        found: Array = self._constraint_kernel.call(q, v, tau, resting)
-        return found

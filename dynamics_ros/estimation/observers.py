@@ -30,7 +30,7 @@ from dynamics_ros.multibody.arguments import check_not_negative, check_positive,
 from dynamics_ros.reasons import Explanation, Figure, Reason
 
 from .effort_model import EffortModel
-from .uncertainty.noise import NoiseGains, bandwidth_of, noise_gains, share_of_differences
+from .uncertainty.noise import NoiseGains, noise_gains
 
 if TYPE_CHECKING:
     from dynamics_ros.kernels import Kernel
@@ -145,8 +145,11 @@ class TorqueObserver:
         self.transition_time = float(transition_time)
         self._max_gap_ns, self._sampling = round(max_gap * 1e9), effort_sampling
         self._settling = round(SETTLED_AFTER / float(self.gain.min()) * 1e9)
-        self._differenced = share_of_differences(velocity_differenced, robot.nv)
-        self._bandwidth = bandwidth_of(velocity_cutoff, robot.nv)
+        share = per_entry('velocity_differenced', velocity_differenced, robot.nv, least=0.0)
+        if share.max(initial=0.0) > 1.0:
+            raise InvalidArgumentError('velocity_differenced', f'{share.tolist()}', '0 to 1')
+        cutoff = per_entry('velocity_cutoff', velocity_cutoff, robot.nv, least=0.0)
+        self._velocity_noise = share, cutoff
         self._settings = self._rows_of_settings(robot.model.root_joint_nv)
         self._zero = np.zeros(robot.nv)
         self._counts = dict.fromkeys(ObserverEvent, 0)
@@ -228,8 +231,8 @@ class TorqueObserver:
 
     def noise_gains(self, interval: float) -> NoiseGains:
         """Returns the gains from sample noise to the estimate for a sample interval [s]."""
-        noise = self._differenced, self._bandwidth
-        return noise_gains(self.kind, self._sampling, self.gain, interval, *noise)
+        options = self.kind, self._sampling, self.gain, interval
+        return noise_gains(*options, *self._velocity_noise)
 
     def update(self, stamp: int | Stamps, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
         """Processes a sample, or with a leading axis at most as many as ``batch_size`` returns.

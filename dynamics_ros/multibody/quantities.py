@@ -272,22 +272,6 @@ def _foot_contacts(model: Model, *names: str) -> Formula:
 
 
 @quantity_formula(
-    'forces of the ground on feet that rest',
-    {'constraint_forces': 'of the ground on each foot that rests, in the root frame [N]'},
-    name='resting_feet',
-)
-def _resting_feet(model: Model, *names: str) -> Formula:
-    """Return ground forces on resting feet from constraints."""
-    feet = [model.frame(name) for name in names]
-
-    def function(q: Values, v: Values, tau: Values, resting: Values) -> dict[str, Any]:
-        return {'constraint_forces': resting_forces(model, feet, q, v, tau, resting)}
-
-    inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv, 'tau': model.nv}
-    return Formula(inputs | {'resting': len(feet)}, function)
-
-
-@quantity_formula(
     'Jacobian and J-dot v of contacts and loops, stacked',
     {'jacobian': 'in axes of the root frame', 'bias': 'J-dot v'},
     Options.CONSTRAINTS,

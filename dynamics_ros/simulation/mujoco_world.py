@@ -75,7 +75,6 @@ class MujocoWorld:
     Attributes:
         robot: the robot.
         model, data: MuJoCo's MjModel and MjData.
-        time_step: [s].
     """
 
     def __init__(
@@ -98,7 +97,6 @@ class MujocoWorld:
             ModelError: MuJoCo rejects the model.
         """
         self.robot = robot
-        self.time_step = time_step
         self.model: Any = compiled(robot.model, time_step, around)
         self.data: Any = mujoco.MjData(self.model)
         rotors = np.zeros(robot.nv) if armature is None else armature
@@ -235,10 +233,17 @@ def compiled(model: Model, time_step: float, around: Surroundings) -> Any:
         raise DynamicsRosError(MISSING)
     spec = _spec(model, time_step, around)
     bodies = _add_bodies(spec, model)
+    place = spec, bodies, model
     for name, radius in around.feet.items():
-        _add_foot(spec, bodies, model, name, radius, around.friction)
+        sphere = {'type': mujoco.mjtGeom.mjGEOM_SPHERE, 'size': [radius, 0.0, 0.0]}
+        _add_geometry(*place, name, _foot(name), around.friction, **sphere)
     for name, triangles in around.shapes.items():
-        _add_shape(spec, bodies, model, name, triangles, around.friction)
+        # Corners that several triangles share are added once.
+        corners = np.unique(triangles.reshape(-1, 3), axis=0)
+        mesh = spec.add_mesh(name=_shape(name), uservert=corners.ravel())
+        mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
+        hull = {'type': mujoco.mjtGeom.mjGEOM_MESH, 'meshname': _shape(name)}
+        _add_geometry(*place, name, _shape(name), around.friction, **hull)
     try:
         compiled_model = spec.compile()
     except ValueError as error:
@@ -299,45 +304,22 @@ def _add_bodies(spec: Any, model: Model) -> list[Any]:
     return bodies
 
 
-def _add_foot(
-    spec: Any, bodies: list[Any], model: Model, name: str, radius: float, friction: float
+def _add_geometry(
+    spec: Any, bodies: list[Any], model: Model, link: str, name: str, friction: float, **shape: Any
 ) -> None:
-    frame = model.frame(name)
-    _parent_body(spec, bodies, frame.body).add_geom(
-        name=_foot(name),
-        type=mujoco.mjtGeom.mjGEOM_SPHERE,
-        size=[radius, 0.0, 0.0],
-        pos=frame.placement.translation.array(),
-        **_collision_options(friction),
-    )
-
-
-def _add_shape(
-    spec: Any, bodies: list[Any], model: Model, name: str, triangles: Array, friction: float
-) -> None:
-    frame = model.frame(name)
-    # Corners that several triangles share are added once.
-    corners = np.unique(triangles.reshape(-1, 3), axis=0)
-    mesh = spec.add_mesh(name=_shape(name), uservert=corners.ravel())
-    mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
-    _parent_body(spec, bodies, frame.body).add_geom(
-        name=_shape(name),
-        type=mujoco.mjtGeom.mjGEOM_MESH,
-        meshname=_shape(name),
+    """Add a shape in the frame of a link; it touches only the ground, and has no mass."""
+    frame = model.frame(link)
+    parent = spec.worldbody if frame.body == ROOT else bodies[frame.body]
+    parent.add_geom(
+        name=name,
         pos=frame.placement.translation.array(),
         quat=_quaternion(frame.placement.rotation),
-        **_collision_options(friction),
+        mass=0.0,
+        friction=[friction, *_TORSIONAL_ROLLING_FRICTION],
+        contype=0,
+        conaffinity=1,
+        **shape,
     )
-
-
-def _parent_body(spec: Any, bodies: list[Any], body: int) -> Any:
-    return spec.worldbody if body == ROOT else bodies[body]
-
-
-def _collision_options(friction: float) -> dict[str, Any]:
-    """Options of a geometry that touches only the ground; its mass is that of the body."""
-    sides = {'contype': 0, 'conaffinity': 1}
-    return {'mass': 0.0, 'friction': [friction, *_TORSIONAL_ROLLING_FRICTION], **sides}
 
 
 def _add_joint(body: Any, joint: Joint) -> None:

@@ -356,11 +356,11 @@ def test_standing_forces_from_constraints_carry_the_weight_and_agree(anymal, est
     forces = np.linalg.lstsq(J[:, :6].T, gravity[:6], rcond=None)[0]
     tau = gravity - J.T @ forces
     np.testing.assert_allclose(tau[:6], 0.0, atol=1e-9)
-    found = estimator.constraint_forces(q, zero, tau, np.ones(4, dtype=bool))
+    # What an observer would find at rest: what gravity and torques leave over.
+    contacts = estimator.update(q, zero, gravity - tau, tau=tau)
+    found = contacts.constraint_forces
     np.testing.assert_allclose(found, forces.reshape(4, 3), atol=1e-6)
     assert found[:, 2].sum() == pytest.approx(WEIGHT * anymal.total_mass)
-    # What an observer would find at rest: what gravity and torques leave over.
-    contacts = estimator.update(q, zero, gravity - tau)
     np.testing.assert_allclose(contacts.forces, found, atol=1e-6)
 
 
@@ -415,12 +415,15 @@ def test_a_robot_whose_base_is_fixed_is_refused():
 
 
 @pytest.mark.parametrize('resting', [[1, 1, 1, 1], [1, 0, 1, 1], [0, 1, 0, 0]])
-def test_constraint_forces_in_motion_are_those_of_constrained_dynamics(anymal, estimator, resting):
+def test_constraint_forces_in_motion_are_those_of_constrained_dynamics(anymal, resting):
     rng = np.random.default_rng(2)
     q, v, tau = stance(anymal, rng), rng.normal(size=anymal.nv), rng.normal(size=anymal.nv)
     mask = np.array(resting, dtype=bool)
     expected = anymal.contact_forces(q, v, tau, [f for f, r in zip(FEET, mask, strict=True) if r])
-    found = estimator.constraint_forces(q, v, tau, mask)
+    pressed = pushed(anymal, q, np.outer(mask, [0.0, 0.0, 5e3]))
+    contacts = FootContactEstimator(anymal, FEET).update(q, v, pressed, tau=tau)
+    assert contacts.in_contact.tolist() == mask.tolist()
+    found = contacts.constraint_forces
     np.testing.assert_allclose(found[mask].ravel(), expected, rtol=1e-8, atol=1e-8)
     assert not found[~mask].any()
 

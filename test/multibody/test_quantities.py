@@ -47,7 +47,6 @@ INTERNAL = {
     'motion_check': (),
     'contact_wrenches': ('3', 'tool0', '', 'tool0', ''),
     'foot_contacts': ('tool0',),
-    'resting_feet': ('tool0',),
     'damped_inverse': (),
     'joint_friction': (),
     'regressor_factor_step': ('0', '12', '76'),

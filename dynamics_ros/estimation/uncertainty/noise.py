@@ -18,16 +18,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dynamics_ros.algorithms.contact.torque_observer import third_order_step
-from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.multibody.arguments import per_entry
 
 Vector = NDArray[np.float64]
-
-UNFILTERED = 1e9
-"""Bandwidth of velocities without a filter of the driver [1/s]."""
 
 
 class LinearFilter(NamedTuple):
@@ -81,45 +76,13 @@ class NoiseGains:
     momentum: Vector
 
 
-def share_of_differences(given: ArrayLike, nv: int) -> Vector:
-    """Returns the share (nv) of the velocity noise variance that is due to differenced positions.
-
-    The share is 1 where velocities are differences of encoder positions.
-
-    Args:
-        given: number or (nv).
-        nv: number of velocities.
-
-    Raises:
-        InvalidArgumentError: a wrong shape, or a value outside 0 to 1.
-    """
-    share = per_entry('velocity_differenced', given, nv, least=0.0)
-    if share.max() > 1.0:
-        raise InvalidArgumentError('velocity_differenced', f'{share.tolist()}', '0 to 1')
-    return share
-
-
-def bandwidth_of(cutoff: ArrayLike, nv: int) -> Vector:
-    """Returns the bandwidth (nv) of the driver's low-pass filter of velocities [1/s].
-
-    Args:
-        cutoff: number or (nv), its cutoff frequency; 0 without a filter [Hz].
-        nv: number of velocities.
-
-    Raises:
-        InvalidArgumentError: a wrong shape, or a negative value.
-    """
-    given = per_entry('velocity_cutoff', cutoff, nv, least=0.0)
-    return np.where(given > 0.0, 2.0 * np.pi * given, UNFILTERED)
-
-
 def noise_gains(
     kind: str,
     sampling: str,
     gain: Vector,
     interval: float,
     differenced: Vector | float = 0.0,
-    bandwidth: Vector | float = UNFILTERED,
+    cutoff: Vector | float = 0.0,
 ) -> NoiseGains:
     """Returns the noise gains of an observer.
 
@@ -128,35 +91,27 @@ def noise_gains(
         gain: (nv) K [1/s].
         interval: sample interval [s].
         differenced: number or (nv), share of the momentum noise variance due to differenced
-            positions.
-        bandwidth: number or (nv), ``bandwidth_of`` the driver's filter [1/s].
+            positions, 1 where velocities are differences of encoder positions.
+        cutoff: number or (nv), cutoff of the driver's low-pass filter of velocities; 0: none [Hz].
     """
-    parameters = np.stack([np.broadcast_to(x, gain.shape) for x in (gain, differenced, bandwidth)])
+    parameters = np.stack([np.broadcast_to(x, gain.shape) for x in (gain, differenced, cutoff)])
     distinct, where = np.unique(parameters, axis=1, return_inverse=True)
-    gains = np.array(
-        [
-            gains_of_filter(_low_pass(kind, K * interval), sampling, interval, share, w)
-            for K, share, w in distinct.T.tolist()
-        ]
-    )
+    gains = np.array([_gains(kind, sampling, interval, *one) for one in distinct.T.tolist()])
     effort, momentum = gains[where.ravel()].T
     return NoiseGains(effort, momentum if kind != 'static' else 0.0 * momentum)
 
 
-def gains_of_filter(
-    estimate: LinearFilter, sampling: str, interval: float, differenced: float, bandwidth: float
+def _gains(
+    kind: str, sampling: str, interval: float, K: float, differenced: float, cutoff: float
 ) -> tuple[float, float]:
-    """Returns torque and momentum noise gains of an observer with one joint.
-
-    Args:
-        estimate: filter from the mean external torque of an interval to the estimate.
-        sampling, interval, differenced, bandwidth: see ``noise_gains``.
-    """
+    """Returns torque and momentum noise gains of an observer with one joint."""
+    # From the mean external torque of an interval to the estimate.
+    estimate = _low_pass(kind, K * interval)
     mean = LinearFilter.weighted_sum(0.5, 0.5)
     of_effort = estimate.then(mean) if sampling == 'instant' else estimate
     difference = LinearFilter.weighted_sum(1.0 / interval, -1.0 / interval)
     of_white = estimate.then(difference)
-    decay = np.exp(-min(bandwidth * interval, 100.0))
+    decay = np.exp(-2.0 * np.pi * cutoff * interval) if cutoff else 0.0
     driver = LinearFilter.after_step(np.array([[decay]]), np.array([1.0 - decay]))
     of_positions = of_white.then(LinearFilter.weighted_sum(1.0, -1.0)).then(driver)
     # The difference of two positions has twice the variance of one.
