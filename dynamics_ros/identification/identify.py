@@ -237,7 +237,7 @@ def choose_curve(problem: Problem) -> None:
     """Stage: the speed at which dry friction begins, and whether it fades with the speed."""
     if not problem.uses('curve'):
         return
-    plain, fading = (_Search(problem, has).best() for has in (False, True))
+    plain, fading = (_best_curve(problem, has) for has in (False, True))
     _, problem.maker, problem.equations, of_speed = (
         plain if fading[0] > MAX_STRIBECK_RATIO * plain[0] else fading
     )
@@ -245,42 +245,38 @@ def choose_curve(problem: Problem) -> None:
     problem.fit = replace(problem.fit, of_speed=of_speed)
 
 
-class _Search:
-    """Search of the friction speed, with or without a Stribeck term."""
+def _best_curve(problem: Problem, stribeck: bool) -> tuple[float, EquationMaker, Equations, Array]:
+    """Least squared residual over friction speeds, and maker and equations with that speed.
 
-    def __init__(self, problem: Problem, stribeck: bool) -> None:
-        self._problem, self._stribeck = problem, stribeck
-        self._tried: dict[float, tuple[float, Array, EquationMaker, Equations]] = {}
+    The last value is the standard deviation (n) of the unknowns due to that of the speed, with the
+    signs of their correlation.
+    """
+    fit, tried = problem.fit, dict[float, tuple[float, EquationMaker, Equations, Array]]()
+    weights = fit.weights / fit.sigma[:, np.newaxis] ** 2
 
-    def best(self) -> tuple[float, EquationMaker, Equations, Array]:
-        """Squared residual, maker and equations with the best speed.
-
-        The last value is the standard deviation (n) of the unknowns due to that of the speed, with
-        the signs of their correlation.
-        """
-        grid = np.log(SPEEDS)
-        best, step = min(grid.tolist(), key=self._squares), float(grid[1] - grid[0])
-        for _ in range(HALVINGS):
-            step *= 0.5
-            best = min((best - step, best, best + step), key=self._squares)
-        below, at, above = (self._squares(best + k * step) for k in (-1, 0, 1))
-        # Prior of the logarithm of the speed: a standard deviation of 1.
-        information = max(below - 2.0 * at + above, 0.0) / step**2 + 1.0
-        deviation = np.hypot(information**-0.5, step / np.sqrt(12.0))
-        slope = (self._tried[best + step][1] - self._tried[best - step][1]) / (2.0 * step)
-        return at, *self._tried[best][2:], slope * deviation
-
-    def _squares(self, logarithm: float) -> float:
-        if logarithm not in self._tried:
-            fit, speed = self._problem.fit, float(np.exp(logarithm))
-            maker = replace(self._problem.maker, friction_velocity=speed, stribeck=self._stribeck)
-            equations = self._problem.equations_of(maker)
-            gram = grams(equations, fit.weights / fit.sigma[:, np.newaxis] ** 2)
+    def left(logarithm: float) -> float:
+        if logarithm not in tried:
+            speed = float(np.exp(logarithm))
+            maker = replace(problem.maker, friction_velocity=speed, stribeck=stribeck)
+            equations = problem.equations_of(maker)
+            gram = grams(equations, weights)
             x = solved(fit.layout, gram, fit.prior)
             off = x - fit.prior.mean
-            left = squares(fit.layout, gram, x).sum() + off @ fit.prior.information @ off
-            self._tried[logarithm] = 0.5 * float(left), x, maker, equations
-        return self._tried[logarithm][0]
+            both = squares(fit.layout, gram, x).sum() + off @ fit.prior.information @ off
+            tried[logarithm] = 0.5 * float(both), maker, equations, x
+        return tried[logarithm][0]
+
+    grid = np.log(SPEEDS)
+    best, step = min(grid.tolist(), key=left), float(grid[1] - grid[0])
+    for _ in range(HALVINGS):
+        step *= 0.5
+        best = min((best - step, best, best + step), key=left)
+    below, at, above = (left(best + k * step) for k in (-1, 0, 1))
+    # Prior of the logarithm of the speed: a standard deviation of 1.
+    information = max(below - 2.0 * at + above, 0.0) / step**2 + 1.0
+    deviation = np.hypot(information**-0.5, step / np.sqrt(12.0))
+    slope = (tried[best + step][3] - tried[best - step][3]) / (2.0 * step)
+    return *tried[best][:3], slope * deviation
 
 
 def add_load(problem: Problem) -> None:
