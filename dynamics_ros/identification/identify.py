@@ -90,11 +90,8 @@ class Identified:
         findings: one sentence for each fact that a user should know.
         missing: one sentence for each motion that would identify further parameters.
         noise: noise of single samples.
-        model_error: (nv) RMS residual of the model [Nm or N].
-        torque_deviation: (nv) RMS over ``postures`` of the standard deviation of modelled static
-            torques, from the uncertainty of the parameters [Nm or N].
-        largest_torque_deviation: (nv) largest such standard deviation over the postures [Nm or N].
-        postures: (2, nv) lowest and highest positions of these postures [rad or m].
+        accuracy: known errors of the model between ``postures``, and noise of the samples.
+        postures: (2, nv) lowest and highest positions [rad or m].
     """
 
     robot: Robot
@@ -107,9 +104,7 @@ class Identified:
     findings: tuple[str, ...]
     missing: tuple[str, ...]
     noise: SampleNoise
-    model_error: Array
-    torque_deviation: Array
-    largest_torque_deviation: Array
+    accuracy: Accuracy
     postures: Array
 
     @property
@@ -126,17 +121,6 @@ class Identified:
         """(nv) standard deviations of 'offset', 'viscous' or 'coulomb' [Nm, Nms/rad, N or Ns/m]."""
         by_name = {one.name: one.deviation for one in self.parameters}
         return np.array([by_name[f'{name} {joint}'] for joint in self.robot.joint_names])
-
-    @property
-    def accuracy(self) -> Accuracy:
-        """Known errors of the model and noise of the samples."""
-        return Accuracy(
-            self.noise,
-            self.torque_deviation,
-            self.largest_torque_deviation,
-            self.model_error,
-            self.deviations('viscous'),
-        )
 
     def evaluate(self, samples: JointSamples) -> Evaluation:
         """Residuals on another recording."""
@@ -414,12 +398,15 @@ STAGES: tuple[Callable[[Problem], None], ...] = (
 
 
 def _result(problem: Problem) -> Identified:
-    maker, fit, train = problem.maker, problem.fit, problem.train
+    robot, maker, fit, train = problem.robot, problem.maker, problem.fit, problem.train
     covariance = covariances(problem)
     known = parameters(problem, covariance)
-    postures = _postures(problem.robot, extremes_of(problem.stretches), problem.moved)
+    postures = _postures(robot, extremes_of(problem.stretches), problem.moved)
+    noise = sample_noise(problem.stretches, maker.scale)
+    viscous = [one.deviation for one in known if one.name.startswith('viscous ')]
+    of_fit = torque_deviations(problem, covariance[0], postures)
     return Identified(
-        problem.robot,
+        robot,
         replace(maker, store=None),
         fit,
         effort_model_of(maker, fit),
@@ -428,9 +415,8 @@ def _result(problem: Problem) -> Identified:
         problem.moved,
         tuple(problem.findings),
         tuple(motions_that_would_tell(problem, known)),
-        sample_noise(problem.stretches, maker.scale),
-        np.sqrt((train.residual**2).mean(axis=0)),
-        *torque_deviations(problem, covariance[0], postures),
+        noise,
+        Accuracy(noise, *of_fit, train.rms, np.array(viscous)),
         postures,
     )
 
