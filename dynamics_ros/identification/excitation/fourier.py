@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.identification.bodies.base_parameters import BaseParameters
+from dynamics_ros.identification.fit import inverse
 from dynamics_ros.robot import Robot
 
 from .way import CLEARANCE, Clearance
@@ -45,16 +46,15 @@ POWER = 6
 class Objective:
     """The objective f of one robot; smaller values mean more information."""
 
-    def __init__(self, robot: Robot, base: BaseParameters, noise: Array, sizes: Array) -> None:
+    def __init__(self, robot: Robot, base: BaseParameters, noise: Array) -> None:
         """Prepare the kernels.
 
         Args:
             robot: robot with a fixed base and joints of one coordinate.
             base: its base parameters (b).
             noise: (nv) standard deviations of efforts [Nm or N].
-            sizes: (b) scales of base parameters, for determinants near one.
         """
-        self._robot, self._base, self._noise, self._sizes = robot, base, noise, sizes
+        self._robot, self._base, self._noise = robot, base, noise
         self._derivatives = robot.kernel('inverse_dynamics_derivatives', parameters='inertias')
 
     def value(self, q: Array, v: Array, a: Array) -> float:
@@ -89,7 +89,7 @@ class Objective:
 
     def _value_and_derivative(self, Y: Array) -> tuple[float, Array]:
         """f of a regressor (n, nv, b), and its derivative by the regressor."""
-        Z = Y / self._noise[:, np.newaxis] / self._sizes
+        Z = Y / self._noise[:, np.newaxis]
         M, plain = (np.einsum('nib,nic->bc', X, X, optimize=True) for X in (Z, Y))
         sign, logarithm = np.linalg.slogdet(M)
         values, vectors = np.linalg.eigh(plain)
@@ -98,7 +98,7 @@ class Objective:
         highs, lows = (values / values[-1]) ** POWER, (values[0] / values) ** POWER
         spread = np.log(values[-1] / values[0]) + np.log(highs.sum() * lows.sum()) / POWER
         weights = (highs / highs.sum() - lows / lows.sum()) / values
-        W = -2.0 * (Z @ np.linalg.inv(M)) / self._noise[:, np.newaxis] / self._sizes
+        W = -2.0 * (Z @ inverse(M)) / self._noise[:, np.newaxis]
         W += 2.0 * CONDITION_WEIGHT * (Y @ ((vectors * weights) @ vectors.T))
         return -float(logarithm) + CONDITION_WEIGHT * float(spread), W
 
@@ -222,7 +222,7 @@ def plan_excitation(
     base, limits = BaseParameters.of(robot), Limits(robot)
     rng = np.random.default_rng(0)
     noise = NOISE * np.where(np.isfinite(robot.effort_limits), robot.effort_limits, 50.0)
-    objective = Objective(robot, base, noise, _column_scales(robot, base, limits, noise, rng))
+    objective = Objective(robot, base, noise)
 
     def free(q: Array) -> bool:
         try:
@@ -412,14 +412,3 @@ def _factor(
 ) -> Array:
     """R factor (b, b) of the weighted regressor of base parameters."""
     return robot.regressor_r_factor(q, v, a, weights=weights, columns=base.chosen)
-
-
-def _column_scales(
-    robot: Robot, base: BaseParameters, limits: Limits, noise: Array, rng: np.random.Generator
-) -> Array:
-    """Norms of regressor columns over random states, which scale determinants to about one."""
-    shape = (SAMPLES, robot.nv)
-    q = limits.middle + limits.half * rng.uniform(-1.0, 1.0, shape)
-    v = limits.velocity * rng.uniform(-1.0, 1.0, shape)
-    a = limits.acceleration * rng.uniform(-1.0, 1.0, shape)
-    return np.asarray(np.linalg.norm(_factor(robot, base, q, v, a, 1.0 / noise), axis=0))
