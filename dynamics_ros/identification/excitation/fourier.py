@@ -14,8 +14,7 @@ The objective is the information of a motion about the parameters,
 for the regressor Y of base parameters, standard deviations S of efforts and the weight w of the
 condition number. The derivative of f by
 the regressor is a matrix W of the same shape. Then sum_ik W_ik dY_ik is the derivative of the
-inverse dynamics of bodies whose inertial parameters are row i of W. The largest and smallest
-eigenvalues are replaced by power means, which are smooth where two eigenvalues meet.
+inverse dynamics of bodies whose inertial parameters are row i of W.
 """
 
 from __future__ import annotations
@@ -38,9 +37,6 @@ Array = NDArray[np.float64]
 
 CONDITION_WEIGHT = 30.0
 """Weight of the condition number; the determinant alone neglects the least known parameters."""
-
-POWER = 6
-"""Exponent of the power means of eigenvalues."""
 
 
 class Objective:
@@ -95,9 +91,9 @@ class Objective:
         values, vectors = np.linalg.eigh(plain)
         if sign <= 0.0 or values[0] <= 0.0:
             return np.inf, np.zeros_like(Y)
-        highs, lows = (values / values[-1]) ** POWER, (values[0] / values) ** POWER
-        spread = np.log(values[-1] / values[0]) + np.log(highs.sum() * lows.sum()) / POWER
-        weights = (highs / highs.sum() - lows / lows.sum()) / values
+        spread = np.log(values[-1] / values[0])
+        weights = np.zeros(len(values))
+        weights[-1], weights[0] = 1.0 / values[-1], -1.0 / values[0]
         W = -2.0 * (Z @ inverse(M)) / self._noise[:, np.newaxis]
         W += 2.0 * CONDITION_WEIGHT * (Y @ ((vectors * weights) @ vectors.T))
         return -float(logarithm) + CONDITION_WEIGHT * float(spread), W
