@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from os.path import commonprefix
 
 import numpy as np
 from numpy.typing import NDArray
@@ -171,11 +172,10 @@ def _without_first_word(names: Sequence[str]) -> list[str]:
 def _without_common(names: Sequence[str]) -> list[str]:
     """Names without their common beginning and end."""
     plain = _plain(names)
-    while len(plain) > 1 and all(plain) and len({name[0] for name in plain}) == 1:
-        plain = [name[1:] for name in plain]
-    while len(plain) > 1 and all(plain) and len({name[-1] for name in plain}) == 1:
-        plain = [name[:-1] for name in plain]
-    return plain
+    if len(plain) < 2:
+        return plain
+    begin, end = (len(commonprefix(ones)) for ones in (plain, [name[::-1] for name in plain]))
+    return [name[begin : len(name) - end] for name in plain]
 
 
 def _pairs(recorded: Sequence[str], columns: Mapping[str, int]) -> str:
