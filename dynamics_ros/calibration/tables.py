@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Sequence
-from os.path import commonprefix
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 
 from dynamics_ros.files import write_files
 from dynamics_ros.identification import JointSamples, UnusableRecordingError
+from dynamics_ros.identification.joint_states.joint_matching import common_prefix
 
 Array = NDArray[np.float64]
 
@@ -233,7 +233,7 @@ def _meanings(names: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Returns quantity and joint of the columns that contain joint states."""
     whole = {name: _meaning(name) for name in names}
     # Names may begin with a topic or table name.
-    common = commonprefix(list(names))
+    common = common_prefix(names)
     begin = max(common.rfind('/'), common.rfind('.')) + 1
     short = {name: _meaning(name[begin:]) for name in names}
     chosen = max((whole, short), key=lambda one: len({kind for kind, _ in one.values()} - {''}))

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from os.path import commonprefix
 
 import numpy as np
 from numpy.typing import NDArray
@@ -174,8 +173,16 @@ def _without_common(names: Sequence[str]) -> list[str]:
     plain = _plain(names)
     if len(plain) < 2:
         return plain
-    begin, end = (len(commonprefix(ones)) for ones in (plain, [name[::-1] for name in plain]))
+    begin, end = (len(common_prefix(ones)) for ones in (plain, [name[::-1] for name in plain]))
     return [name[begin : len(name) - end] for name in plain]
+
+
+def common_prefix(names: Sequence[str]) -> str:
+    """Common beginning of all names."""
+    first, last = min(names), max(names)
+    while not last.startswith(first):
+        first = first[:-1]
+    return first
 
 
 def _pairs(recorded: Sequence[str], columns: Mapping[str, int]) -> str:
