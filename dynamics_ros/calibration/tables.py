@@ -233,7 +233,7 @@ def _meanings(names: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Returns quantity and joint of the columns that contain joint states."""
     whole = {name: _meaning(name) for name in names}
     # Names may begin with a topic or table name.
-    common = common_prefix(names)
+    common = common_prefix(names or [''])
     begin = max(common.rfind('/'), common.rfind('.')) + 1
     short = {name: _meaning(name[begin:]) for name in names}
     chosen = max((whole, short), key=lambda one: len({kind for kind, _ in one.values()} - {''}))
