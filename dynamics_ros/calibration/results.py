@@ -44,7 +44,7 @@ def as_json(
         'velocity_noise': noise.velocity,
         'velocity_differenced': noise.differenced,
         'velocity_cutoff': noise.cutoff,
-        'model_error': identified.model_error,
+        'model_error': identified.train.rms,
     }
     unexplained = None if learned is None else vars(learned.unexplained)
     return {

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from dynamics_ros.files import write_files
 from dynamics_ros.identification import JointSamples, UnusableRecordingError
+from dynamics_ros.identification.joint_states.joint_matching import common_prefix
 
 Array = NDArray[np.float64]
 
@@ -232,20 +233,11 @@ def _meanings(names: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Returns quantity and joint of the columns that contain joint states."""
     whole = {name: _meaning(name) for name in names}
     # Names may begin with a topic or table name.
-    begin = len(_common_prefix(names))
+    common = common_prefix(names or [''])
+    begin = max(common.rfind('/'), common.rfind('.')) + 1
     short = {name: _meaning(name[begin:]) for name in names}
     chosen = max((whole, short), key=lambda one: len({kind for kind, _ in one.values()} - {''}))
     return {name: meaning for name, meaning in chosen.items() if meaning[0]}
-
-
-def _common_prefix(names: Sequence[str]) -> str:
-    """Returns the common prefix of all names, up to a dot or slash."""
-    begin = ''
-    for letters in zip(*names, strict=False):
-        if len(set(letters)) > 1:
-            break
-        begin += letters[0]
-    return begin[: max(begin.rfind('/'), begin.rfind('.')) + 1]
 
 
 def _meaning(column: str) -> tuple[str, str]:

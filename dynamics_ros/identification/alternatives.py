@@ -34,11 +34,11 @@ from .equations import Equations
 from .evaluation import Problem
 from .fit import (
     Layout,
+    Prior,
     described_gram,
     grams,
     inverse,
     normal_equations,
-    prior_of,
     regression,
     squares,
 )
@@ -294,7 +294,7 @@ def effort_scale(problem: Problem) -> tuple[Array, list[str]]:
     """
     robot, equations = problem.robot, problem.equations
     layout, sizes = Layout(problem.maker.base, robot.nv), equations.rms_efforts
-    prior = prior_of(robot, layout, equations, problem.moved)
+    prior = Prior.of(robot, layout, equations, problem.moved)
     gains, signs = _gains_and_signs(layout, equations, prior.mean)
     usual, findings = _usual_gain(gains, sizes), []
     opposite = [name for name, s in zip(robot.joint_names, signs, strict=True) if s < 0.0]
@@ -352,7 +352,7 @@ def _masses_misfit(
     robot: Robot, layout: Layout, equations: Equations, moving: NDArray[np.bool_]
 ) -> float:
     """Misfit of equations with efforts as torques, under the described gravity."""
-    prior, nv = prior_of(robot, layout, equations, moving), layout.joints
+    prior, nv = Prior.of(robot, layout, equations, moving), layout.joints
     efforts, constant = equations.rows[..., -1], equations.rows[..., len(layout.base) + 1]
     mean = (efforts * constant).sum(axis=1) / equations.counts.sum(axis=1)
     spread = equations.rms_efforts**2 - mean**2

@@ -73,15 +73,16 @@ class Evaluation:
     @property
     def percent_moving(self) -> float:
         """RMS of the residual relative to the RMS effort, over all joints while they move [%]."""
-        moving = ~self.standing
-        size = np.sqrt(np.sum(self.measured[moving] ** 2))
-        return float(100.0 * np.sqrt(np.sum(self.residual[moving] ** 2)) / max(size, 1e-12))
+        return self._percent_of(~self.standing)
 
     @property
     def percent_all(self) -> float:
         """RMS of the residual relative to the RMS effort, over all joints [%]."""
-        size = np.sqrt(np.sum(self.measured**2))
-        return float(100.0 * np.sqrt(np.sum(self.residual**2)) / max(size, 1e-12))
+        return self._percent_of(np.ones_like(self.standing))
+
+    def _percent_of(self, chosen: NDArray[np.bool_]) -> float:
+        left, size = (np.sqrt((x[chosen] ** 2).sum()) for x in (self.residual, self.measured))
+        return float(100.0 * left / max(size, 1e-12))
 
 
 def evaluate(maker: EquationMaker, fit: Fit, samples: JointSamples) -> Evaluation:

@@ -153,9 +153,9 @@ def _speed(stretch: Stretch, joint: int) -> Array:
 def single_spikes(robot: Robot, recordings: Sequence[JointSamples]) -> list[str]:
     """Sentences on single values that are treated as outliers."""
     found = []
+    pairs = [(samples, samples.without_spikes()) for samples in recordings]
     for what in ('position', 'effort'):
-        parts = [getattr(samples, f'{what}_spikes') for samples in recordings]
-        counts = sum(part.sum(axis=0) for part in parts)
+        counts = sum((getattr(a, what) != getattr(b, what)).sum(axis=0) for a, b in pairs)
         listed = [f'{c} of {n}' for n, c in zip(robot.joint_names, counts, strict=True) if c]
         if listed:
             found.append(

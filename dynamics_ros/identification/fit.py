@@ -187,19 +187,17 @@ class Prior:
         cls,
         robot: Robot,
         layout: Layout,
-        sizes: Array,
+        equations: Equations,
         moving: NDArray[np.bool_],
         held: bool = False,
-        rotors: Array | float = 0.0,
     ) -> Prior:
-        """Prior of a description.
+        """Prior of a description, wider for rotors that the equations show to be large.
 
         Args:
             robot, layout: the described robot, and the layout of its unknowns.
-            sizes: (nv) RMS efforts [Nm or N].
+            equations: equations of its recordings.
             moving: (nv) whether joints move.
             held: whether bodies are fixed to the description.
-            rotors: (nv) estimates of large rotor inertias, which widen their prior [kg m^2 or kg].
         """
         bodies, rng = pseudo_inertia.described(robot), np.random.default_rng(0)
         postures = np.array([robot.random_configuration(rng) for _ in range(20)])
@@ -211,10 +209,14 @@ class Prior:
             own = slice(10 * body, 10 * body + 10)
             divergence[own, own] = HELD_FACTOR * block if held else block
         # The rotor of a small motor with a large gear ratio can exceed the inertia of the hand.
-        reach = np.maximum(np.maximum(carried, ROTOR_REACH * carried.max()) + 1e-9, rotors)
+        reach = np.maximum(carried, ROTOR_REACH * carried.max()) + 1e-9
+        for j, one in enumerate(zip(*described_gram(layout, equations, mean), strict=True)):
+            x, significance, _ = regression(*one)
+            if significance[1] > ROTOR_SIGMAS:
+                reach[j] = max(reach[j], x[1])
         of_rotors = np.arange(layout.bodies, layout.inertial)
         divergence[of_rotors, of_rotors] = 1.0 / reach**2
-        declared, sizes = EffortModel.from_robot(robot), np.maximum(sizes, 1e-6)
+        declared, sizes = EffortModel.from_robot(robot), np.maximum(equations.rms_efforts, 1e-6)
         dry, nothing = declared.coulomb, np.zeros(layout.joints)
         friction = np.stack([declared.viscous, nothing, dry, dry, nothing], axis=1)
         mean[layout.inertial :] = friction.ravel()
@@ -274,23 +276,6 @@ def regression(gram: Array, count: int) -> tuple[Array, Array, float]:
     spread = left / np.sqrt(max(count - known.sum(), 1)) + 1e-300
     deviations = spread * np.sqrt(np.maximum(np.diag(covariance), 1e-300))
     return x, np.clip(x / deviations, -1e3, 1e3), left
-
-
-def prior_of(
-    robot: Robot,
-    layout: Layout,
-    equations: Equations,
-    moving: NDArray[np.bool_],
-    held: bool = False,
-) -> Prior:
-    """Prior of a description, wider for rotors that the equations show to be large."""
-    arguments = robot, layout, equations.rms_efforts, moving, held
-    regressions = described_gram(layout, equations, Prior.of(*arguments).mean)
-    rotors = np.zeros(robot.nv)
-    for j, (gram, count) in enumerate(zip(*regressions, strict=True)):
-        x, significance, _ = regression(gram, count)
-        rotors[j] = x[1] if significance[1] > ROTOR_SIGMAS else 0.0
-    return Prior.of(*arguments, rotors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -376,7 +361,7 @@ def weighed(
     """
     robot, layout = maker.robot, Layout(maker.base, maker.robot.nv)
     counts, b = equations.counts, len(maker.base)
-    prior = prior_of(robot, layout, equations, moving, held)
+    prior = Prior.of(robot, layout, equations, moving, held)
     standing = standing_blocks(equations, moving)
     loads = np.zeros(robot.nv) if loads is None else loads
     sigma = 0.1 * equations.rms_efforts + 1e-9

@@ -90,11 +90,8 @@ class Identified:
         findings: one sentence for each fact that a user should know.
         missing: one sentence for each motion that would identify further parameters.
         noise: noise of single samples.
-        model_error: (nv) RMS residual of the model [Nm or N].
-        torque_deviation: (nv) RMS over ``postures`` of the standard deviation of modelled static
-            torques, from the uncertainty of the parameters [Nm or N].
-        largest_torque_deviation: (nv) largest such standard deviation over the postures [Nm or N].
-        postures: (2, nv) lowest and highest positions of these postures [rad or m].
+        accuracy: known errors of the model between ``postures``, and noise of the samples.
+        postures: (2, nv) lowest and highest positions [rad or m].
     """
 
     robot: Robot
@@ -107,9 +104,7 @@ class Identified:
     findings: tuple[str, ...]
     missing: tuple[str, ...]
     noise: SampleNoise
-    model_error: Array
-    torque_deviation: Array
-    largest_torque_deviation: Array
+    accuracy: Accuracy
     postures: Array
 
     @property
@@ -126,17 +121,6 @@ class Identified:
         """(nv) standard deviations of 'offset', 'viscous' or 'coulomb' [Nm, Nms/rad, N or Ns/m]."""
         by_name = {one.name: one.deviation for one in self.parameters}
         return np.array([by_name[f'{name} {joint}'] for joint in self.robot.joint_names])
-
-    @property
-    def accuracy(self) -> Accuracy:
-        """Known errors of the model and noise of the samples."""
-        return Accuracy(
-            self.noise,
-            self.torque_deviation,
-            self.largest_torque_deviation,
-            self.model_error,
-            self.deviations('viscous'),
-        )
 
     def evaluate(self, samples: JointSamples) -> Evaluation:
         """Residuals on another recording."""
@@ -237,7 +221,7 @@ def choose_curve(problem: Problem) -> None:
     """Stage: the speed at which dry friction begins, and whether it fades with the speed."""
     if not problem.uses('curve'):
         return
-    plain, fading = (_Search(problem, has).best() for has in (False, True))
+    plain, fading = (_best_curve(problem, has) for has in (False, True))
     _, problem.maker, problem.equations, of_speed = (
         plain if fading[0] > MAX_STRIBECK_RATIO * plain[0] else fading
     )
@@ -245,42 +229,38 @@ def choose_curve(problem: Problem) -> None:
     problem.fit = replace(problem.fit, of_speed=of_speed)
 
 
-class _Search:
-    """Search of the friction speed, with or without a Stribeck term."""
+def _best_curve(problem: Problem, stribeck: bool) -> tuple[float, EquationMaker, Equations, Array]:
+    """Least squared residual over friction speeds, and maker and equations with that speed.
 
-    def __init__(self, problem: Problem, stribeck: bool) -> None:
-        self._problem, self._stribeck = problem, stribeck
-        self._tried: dict[float, tuple[float, Array, EquationMaker, Equations]] = {}
+    The last value is the standard deviation (n) of the unknowns due to that of the speed, with the
+    signs of their correlation.
+    """
+    fit, tried = problem.fit, dict[float, tuple[float, EquationMaker, Equations, Array]]()
+    weights = fit.weights / fit.sigma[:, np.newaxis] ** 2
 
-    def best(self) -> tuple[float, EquationMaker, Equations, Array]:
-        """Squared residual, maker and equations with the best speed.
-
-        The last value is the standard deviation (n) of the unknowns due to that of the speed, with
-        the signs of their correlation.
-        """
-        grid = np.log(SPEEDS)
-        best, step = min(grid.tolist(), key=self._squares), float(grid[1] - grid[0])
-        for _ in range(HALVINGS):
-            step *= 0.5
-            best = min((best - step, best, best + step), key=self._squares)
-        below, at, above = (self._squares(best + k * step) for k in (-1, 0, 1))
-        # Prior of the logarithm of the speed: a standard deviation of 1.
-        information = max(below - 2.0 * at + above, 0.0) / step**2 + 1.0
-        deviation = np.hypot(information**-0.5, step / np.sqrt(12.0))
-        slope = (self._tried[best + step][1] - self._tried[best - step][1]) / (2.0 * step)
-        return at, *self._tried[best][2:], slope * deviation
-
-    def _squares(self, logarithm: float) -> float:
-        if logarithm not in self._tried:
-            fit, speed = self._problem.fit, float(np.exp(logarithm))
-            maker = replace(self._problem.maker, friction_velocity=speed, stribeck=self._stribeck)
-            equations = self._problem.equations_of(maker)
-            gram = grams(equations, fit.weights / fit.sigma[:, np.newaxis] ** 2)
+    def left(logarithm: float) -> float:
+        if logarithm not in tried:
+            speed = float(np.exp(logarithm))
+            maker = replace(problem.maker, friction_velocity=speed, stribeck=stribeck)
+            equations = problem.equations_of(maker)
+            gram = grams(equations, weights)
             x = solved(fit.layout, gram, fit.prior)
             off = x - fit.prior.mean
-            left = squares(fit.layout, gram, x).sum() + off @ fit.prior.information @ off
-            self._tried[logarithm] = 0.5 * float(left), x, maker, equations
-        return self._tried[logarithm][0]
+            both = squares(fit.layout, gram, x).sum() + off @ fit.prior.information @ off
+            tried[logarithm] = 0.5 * float(both), maker, equations, x
+        return tried[logarithm][0]
+
+    grid = np.log(SPEEDS)
+    best, step = min(grid.tolist(), key=left), float(grid[1] - grid[0])
+    for _ in range(HALVINGS):
+        step *= 0.5
+        best = min((best - step, best, best + step), key=left)
+    below, at, above = (left(best + k * step) for k in (-1, 0, 1))
+    # Prior of the logarithm of the speed: a standard deviation of 1.
+    information = max(below - 2.0 * at + above, 0.0) / step**2 + 1.0
+    deviation = np.hypot(information**-0.5, step / np.sqrt(12.0))
+    slope = (tried[best + step][3] - tried[best - step][3]) / (2.0 * step)
+    return *tried[best][:3], slope * deviation
 
 
 def add_load(problem: Problem) -> None:
@@ -418,12 +398,15 @@ STAGES: tuple[Callable[[Problem], None], ...] = (
 
 
 def _result(problem: Problem) -> Identified:
-    maker, fit, train = problem.maker, problem.fit, problem.train
+    robot, maker, fit, train = problem.robot, problem.maker, problem.fit, problem.train
     covariance = covariances(problem)
     known = parameters(problem, covariance)
-    postures = _postures(problem.robot, extremes_of(problem.stretches), problem.moved)
+    postures = _postures(robot, extremes_of(problem.stretches), problem.moved)
+    noise = sample_noise(problem.stretches, maker.scale)
+    viscous = [one.deviation for one in known if one.name.startswith('viscous ')]
+    of_fit = torque_deviations(problem, covariance[0], postures)
     return Identified(
-        problem.robot,
+        robot,
         replace(maker, store=None),
         fit,
         effort_model_of(maker, fit),
@@ -432,9 +415,8 @@ def _result(problem: Problem) -> Identified:
         problem.moved,
         tuple(problem.findings),
         tuple(motions_that_would_tell(problem, known)),
-        sample_noise(problem.stretches, maker.scale),
-        np.sqrt((train.residual**2).mean(axis=0)),
-        *torque_deviations(problem, covariance[0], postures),
+        noise,
+        Accuracy(noise, *of_fit, train.rms, np.array(viscous)),
         postures,
     )
 

@@ -14,8 +14,7 @@ The objective is the information of a motion about the parameters,
 for the regressor Y of base parameters, standard deviations S of efforts and the weight w of the
 condition number. The derivative of f by
 the regressor is a matrix W of the same shape. Then sum_ik W_ik dY_ik is the derivative of the
-inverse dynamics of bodies whose inertial parameters are row i of W. The largest and smallest
-eigenvalues are replaced by power means, which are smooth where two eigenvalues meet.
+inverse dynamics of bodies whose inertial parameters are row i of W.
 """
 
 from __future__ import annotations
@@ -29,6 +28,7 @@ from numpy.typing import NDArray
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.identification.bodies.base_parameters import BaseParameters
+from dynamics_ros.identification.fit import inverse
 from dynamics_ros.robot import Robot
 
 from .way import CLEARANCE, Clearance
@@ -38,23 +38,19 @@ Array = NDArray[np.float64]
 CONDITION_WEIGHT = 30.0
 """Weight of the condition number; the determinant alone neglects the least known parameters."""
 
-POWER = 6
-"""Exponent of the power means of eigenvalues."""
-
 
 class Objective:
     """The objective f of one robot; smaller values mean more information."""
 
-    def __init__(self, robot: Robot, base: BaseParameters, noise: Array, sizes: Array) -> None:
+    def __init__(self, robot: Robot, base: BaseParameters, noise: Array) -> None:
         """Prepare the kernels.
 
         Args:
             robot: robot with a fixed base and joints of one coordinate.
             base: its base parameters (b).
             noise: (nv) standard deviations of efforts [Nm or N].
-            sizes: (b) scales of base parameters, for determinants near one.
         """
-        self._robot, self._base, self._noise, self._sizes = robot, base, noise, sizes
+        self._robot, self._base, self._noise = robot, base, noise
         self._derivatives = robot.kernel('inverse_dynamics_derivatives', parameters='inertias')
 
     def value(self, q: Array, v: Array, a: Array) -> float:
@@ -89,16 +85,16 @@ class Objective:
 
     def _value_and_derivative(self, Y: Array) -> tuple[float, Array]:
         """f of a regressor (n, nv, b), and its derivative by the regressor."""
-        Z = Y / self._noise[:, np.newaxis] / self._sizes
+        Z = Y / self._noise[:, np.newaxis]
         M, plain = (np.einsum('nib,nic->bc', X, X, optimize=True) for X in (Z, Y))
         sign, logarithm = np.linalg.slogdet(M)
         values, vectors = np.linalg.eigh(plain)
         if sign <= 0.0 or values[0] <= 0.0:
             return np.inf, np.zeros_like(Y)
-        highs, lows = (values / values[-1]) ** POWER, (values[0] / values) ** POWER
-        spread = np.log(values[-1] / values[0]) + np.log(highs.sum() * lows.sum()) / POWER
-        weights = (highs / highs.sum() - lows / lows.sum()) / values
-        W = -2.0 * (Z @ np.linalg.inv(M)) / self._noise[:, np.newaxis] / self._sizes
+        spread = np.log(values[-1] / values[0])
+        weights = np.zeros(len(values))
+        weights[-1], weights[0] = 1.0 / values[-1], -1.0 / values[0]
+        W = -2.0 * (Z @ inverse(M)) / self._noise[:, np.newaxis]
         W += 2.0 * CONDITION_WEIGHT * (Y @ ((vectors * weights) @ vectors.T))
         return -float(logarithm) + CONDITION_WEIGHT * float(spread), W
 
@@ -222,7 +218,7 @@ def plan_excitation(
     base, limits = BaseParameters.of(robot), Limits(robot)
     rng = np.random.default_rng(0)
     noise = NOISE * np.where(np.isfinite(robot.effort_limits), robot.effort_limits, 50.0)
-    objective = Objective(robot, base, noise, _column_scales(robot, base, limits, noise, rng))
+    objective = Objective(robot, base, noise)
 
     def free(q: Array) -> bool:
         try:
@@ -412,14 +408,3 @@ def _factor(
 ) -> Array:
     """R factor (b, b) of the weighted regressor of base parameters."""
     return robot.regressor_r_factor(q, v, a, weights=weights, columns=base.chosen)
-
-
-def _column_scales(
-    robot: Robot, base: BaseParameters, limits: Limits, noise: Array, rng: np.random.Generator
-) -> Array:
-    """Norms of regressor columns over random states, which scale determinants to about one."""
-    shape = (SAMPLES, robot.nv)
-    q = limits.middle + limits.half * rng.uniform(-1.0, 1.0, shape)
-    v = limits.velocity * rng.uniform(-1.0, 1.0, shape)
-    a = limits.acceleration * rng.uniform(-1.0, 1.0, shape)
-    return np.asarray(np.linalg.norm(_factor(robot, base, q, v, a, 1.0 / noise), axis=0))

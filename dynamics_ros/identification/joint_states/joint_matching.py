@@ -171,11 +171,18 @@ def _without_first_word(names: Sequence[str]) -> list[str]:
 def _without_common(names: Sequence[str]) -> list[str]:
     """Names without their common beginning and end."""
     plain = _plain(names)
-    while len(plain) > 1 and all(plain) and len({name[0] for name in plain}) == 1:
-        plain = [name[1:] for name in plain]
-    while len(plain) > 1 and all(plain) and len({name[-1] for name in plain}) == 1:
-        plain = [name[:-1] for name in plain]
-    return plain
+    if len(plain) < 2:
+        return plain
+    begin, end = (len(common_prefix(ones)) for ones in (plain, [name[::-1] for name in plain]))
+    return [name[begin : len(name) - end] for name in plain]
+
+
+def common_prefix(names: Sequence[str]) -> str:
+    """Common beginning of all names."""
+    first, last = min(names), max(names)
+    while not last.startswith(first):
+        first = first[:-1]
+    return first
 
 
 def _pairs(recorded: Sequence[str], columns: Mapping[str, int]) -> str:

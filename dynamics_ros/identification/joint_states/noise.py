@@ -12,8 +12,7 @@ almost no motion:
 by least squares, with a low-pass filter F whose pole is found by a search. Together they represent
 moving averages, delays and the usual low-pass filters of drivers. At low frequency, which matters
 for observers, the noise has the variance 2 (sum of c_j)^2 / T^2 times that of positions, for any
-filter. ``SampleNoise.cutoff`` is that of a first-order filter that leaves as much noise in
-third differences of velocities.
+filter. ``SampleNoise.cutoff`` is that of F.
 """
 
 from __future__ import annotations
@@ -47,9 +46,6 @@ FORGOTTEN = 10.0
 
 MAX_ROWS = 20_000
 """Number of samples with which the pole is found."""
-
-IMPULSE = 400
-"""Length of an impulse response of a driver's filter [samples]."""
 
 MIN_SHARE = 0.1
 """Least share of the velocity variance from position differences for which a filter is known."""
@@ -154,10 +150,7 @@ def _velocity_variances(v: Array, steps: Array) -> tuple[float, float, float]:
     positions = float(np.mean(steps[first:last] ** 2)) / DIFFERENCE_FACTOR
     # A filter of the driver has unit gain at low frequency.
     slow = float(np.clip(shares.sum(), 0.0, 1.0))
-    decay = 0.0
-    if shares.sum() > MIN_FILTER_SUM:
-        decay = _equivalent_decay(shares / shares.sum(), pole)
-    return white, 2.0 * slow**2 * positions, decay
+    return white, 2.0 * slow**2 * positions, pole if shares.sum() > MIN_FILTER_SUM else 0.0
 
 
 def _fit(v: Array, steps: Array, pole: float) -> tuple[Array, float]:
@@ -176,23 +169,3 @@ def _fit(v: Array, steps: Array, pole: float) -> tuple[Array, float]:
     )
     shares, *_ = np.linalg.lstsq(lagged, v[first:last], rcond=None)
     return shares, float(np.mean((v[first:last] - lagged @ shares) ** 2)) / NOISE_FACTOR
-
-
-def _equivalent_decay(shares: Array, pole: float) -> float:
-    """Decay of the first-order filter that leaves as much noise in third differences."""
-    response = np.convolve(shares, (1.0 - pole) * pole ** np.arange(IMPULSE))
-    differences = np.diff(response, DIFFERENCES, prepend=np.zeros(3), append=np.zeros(3))
-    left = float(differences @ differences)
-    return float(
-        scipy.optimize.brentq(
-            lambda a: third_difference_variance(a) - min(left, NOISE_FACTOR), 0.0, 1.0
-        )
-    )
-
-
-def third_difference_variance(decay: Array) -> Array:
-    """Variance of third differences of white noise behind a low-pass filter, per its variance.
-
-    For y_1 = a y_0 + (1 - a) x_1 with the decay a, by the autocovariances of y up to lag 3.
-    """
-    return (1.0 - decay) ** 2 * (20.0 - 10.0 * decay + 2.0 * decay**2) / (1.0 + decay)

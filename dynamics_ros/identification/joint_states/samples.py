@@ -263,21 +263,9 @@ class JointSamples:
 
     def without_spikes(self) -> JointSamples:
         """Samples with outliers replaced by the median of their neighbours."""
-        position = np.where(self.position_spikes, _median_of_five(self.position), self.position)
-        effort = np.where(self.effort_spikes, _median_of_five(self.effort), self.effort)
-        return replace(self, position=position, effort=effort)
-
-    @property
-    def effort_spikes(self) -> NDArray[np.bool_]:
-        """(n, joints) whether an effort is an outlier."""
-        return _outliers(
-            self.effort, MIN_RELATIVE_OUTLIER * np.sqrt(np.mean(self.effort**2, axis=0))
-        )
-
-    @property
-    def position_spikes(self) -> NDArray[np.bool_]:
-        """(n, joints) whether a position is an outlier."""
-        return _outliers(self.position, MIN_POSITION_OUTLIER)
+        least = MIN_RELATIVE_OUTLIER * np.sqrt(np.mean(self.effort**2, axis=0))
+        position = _without_outliers(self.position, MIN_POSITION_OUTLIER)
+        return replace(self, position=position, effort=_without_outliers(self.effort, least))
 
     def rows(self, rows: NDArray) -> JointSamples:
         """Selected samples, by a mask or by indices."""
@@ -297,16 +285,11 @@ def _is_plausible(values: Array) -> NDArray[np.bool_]:
     return found
 
 
-def _median_of_five(values: Array) -> Array:
-    """Median of each value and its two neighbours on both sides, along the first axis."""
-    found: Array = scipy.ndimage.median_filter(values, size=(5, 1), mode='nearest')
-    return found
-
-
-def _outliers(values: Array, least: Array | float) -> NDArray[np.bool_]:
-    """Whether values (n, joints) are far from the median of their neighbours."""
-    off = np.abs(values - _median_of_five(values))
+def _without_outliers(values: Array, least: Array | float) -> Array:
+    """Values (n, joints); those far from the median of five neighbours are replaced by it."""
+    median = scipy.ndimage.median_filter(values, size=(5, 1), mode='nearest')
+    off = np.abs(values - median)
     far = off > np.maximum(OUTLIER_RATIO * np.quantile(off, 0.95, axis=0), least)
     # Frequent deviations are the behaviour of the joint, not of single messages.
-    found: NDArray[np.bool_] = far & (far.mean(axis=0) <= MAX_OUTLIER_SHARE)
+    found: Array = np.where(far & (far.mean(axis=0) <= MAX_OUTLIER_SHARE), median, values)
     return found

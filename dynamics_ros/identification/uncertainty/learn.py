@@ -146,7 +146,6 @@ def learn_unexplained(
             f'velocities are so noisy that a momentum observer would hide contacts: '
             f'observer.kind {observer.kind} with a gain of {observer.gain:.0f} 1/s is written'
         )
-    still: list[str] = []
     usual, largest, faster = (
         np.broadcast_to(one, robot.nv)
         for one in (
@@ -155,18 +154,19 @@ def learn_unexplained(
             accuracy.of_viscous,
         )
     )
+    # In motion, the unknown dry friction of a joint that hardly moves acts at any speed, and as
+    # much again may be part of the offset identified at rest: thresholds rise by both.
+    at_rest = np.maximum((joined.torque**2 - joined.noise).mean(axis=0) + usual, 0.0)
+    at_rest = np.sqrt(at_rest + (2.0 * unseen / sigmas) ** 2)
+    viscous, still = np.maximum(unseen, effort_model.viscous), []
     for j, name in enumerate(robot.joint_names):
         if (~joined.standing[:, j]).sum() < MIN_SAMPLES:
-            viscous = max(float(unseen[j]), float(effort_model.viscous[j]))
-            column = _parameters_at_rest(
-                joined, j, float(unseen[j]), viscous, float(usual[j]), sigmas
-            )
+            columns.append([at_rest[j], viscous[j], 0.0, unseen[j], unseen[j], 0.0, 0.0, 1.0])
             still.append(f'{name} {unseen[j]:.2g}')
-            sentence = ''
-        else:
-            column, sentence = _parameters_in_motion(
-                joined, j, float(dry[j]), (float(usual[j]), float(largest[j])), float(faster[j])
-            )
+            continue
+        column, sentence = _parameters_in_motion(
+            joined, j, float(dry[j]), (float(usual[j]), float(largest[j])), float(faster[j])
+        )
         columns.append(column)
         findings += [f'{name}: {sentence}'] if sentence else []
     if still:
@@ -176,27 +176,6 @@ def learn_unexplained(
             'each of them move both ways, slowly and fast'
         )
     return Learned(Unexplained(*np.array(columns).T), tuple(findings), contacts, observer)
-
-
-def _parameters_at_rest(
-    found: Residuals, j: int, friction: float, viscous: float, of_fit: float, sigmas: float
-) -> list[float]:
-    """Parameters of a joint that hardly moves, in the order of ``Unexplained``.
-
-    In motion, its unknown dry friction acts at any speed, and as much again may be part of the
-    offset identified at rest. The constant is such that thresholds rise by both bounds.
-
-    Args:
-        found: residuals of all joints.
-        j: index of the joint.
-        friction: bound of its dry friction [Nm or N].
-        viscous: bound of its viscous friction at 1 rad/s or m/s [Nm or N].
-        of_fit: variance of modelled torques in other postures.
-        sigmas: threshold of a contact in standard deviations.
-    """
-    still = float(np.mean(found.torque[:, j] ** 2 - found.noise[:, j]))
-    constant = np.sqrt(max(still + of_fit, 0.0) + (2.0 * friction / sigmas) ** 2)
-    return [float(constant), viscous, 0.0, friction, friction, 0.0, 0.0, 1.0]
 
 
 def _parameters_in_motion(

@@ -251,19 +251,19 @@ class Contact:
     joints: NDArray[np.bool_]
 
 
-def contact_windows(found: Residuals) -> tuple[Array, Array]:
-    """Normalised differences of torques from those at other times in similar states.
+def contacts_in(found: Residuals) -> tuple[Contact, ...]:
+    """Contacts in a recording that should be free motion.
 
-    Args:
-        found: residuals of one recording.
-
-    Returns:
-        (w) start times of windows [s]; (w, nv) differences in standard deviations, zero if unknown.
+    Torques of windows are compared with those at other times in similar states.
     """
-    index, time = _windows(found)
+    number = np.floor(found.time / WINDOW).astype(np.int64)
+    kept, index = np.unique(number, return_inverse=True)
+    time = WINDOW * kept[:MAX_WINDOWS].astype(np.float64)
 
     def mean(values: Array) -> Array:
-        return _window_means(values, index)
+        sums = np.stack([np.bincount(index, column) for column in values.T], axis=1)
+        means: Array = sums / np.bincount(index)[:, np.newaxis]
+        return means[:MAX_WINDOWS]
 
     # Friction differs between reversals.
     moving = (mean(found.standing.astype(np.float64)) == 0.0) & (
@@ -276,21 +276,17 @@ def contact_windows(found: Residuals) -> tuple[Array, Array]:
         rows = np.flatnonzero(moving[:, j])
         if len(rows) >= MIN_WINDOWS:
             off[rows, j] = _normalised_differences(time[rows], states[rows, j], torque[rows, j])
-    return time, off
-
-
-def _windows(found: Residuals) -> tuple[NDArray[np.int64], Array]:
-    """(n) window index of each row, and (w) start times of the windows [s]."""
-    number = np.floor(found.time / WINDOW).astype(np.int64)
-    kept, index = np.unique(number, return_inverse=True)
-    return index, WINDOW * kept[:MAX_WINDOWS].astype(np.float64)
-
-
-def _window_means(values: Array, index: NDArray[np.int64]) -> Array:
-    """(w, nv) means of rows (n, nv) over windows."""
-    sums = np.stack([np.bincount(index, column) for column in values.T], axis=1)
-    found: Array = sums / np.bincount(index)[:, np.newaxis]
-    return found[:MAX_WINDOWS]
+    size = np.sqrt((np.minimum(np.abs(off), MAX_DEVIATIONS) ** 2).mean(axis=1))
+    far = np.flatnonzero(size > CONTACT_DEVIATIONS)
+    parts = np.split(far, np.flatnonzero(np.diff(time[far]) > MERGE_TIME) + 1) if len(far) else []
+    return tuple(
+        Contact(
+            float(time[part[0]]),
+            float(time[part[-1]]) + WINDOW,
+            np.asarray((np.abs(off[part]) > CONTACT_DEVIATIONS).any(axis=0)),
+        )
+        for part in parts
+    )
 
 
 def _normalised_differences(time: Array, states: Array, torque: Array) -> Array:
@@ -303,22 +299,6 @@ def _normalised_differences(time: Array, states: Array, torque: Array) -> Array:
     usual = max(GAUSSIAN * np.median(np.abs(beyond)), np.quantile(np.abs(beyond), 0.9) / 1.645)
     found: Array = beyond / max(usual, MIN_RELATIVE_DEVIATION * float(torque.std()), 1e-9)
     return found
-
-
-def contacts_in(found: Residuals) -> tuple[Contact, ...]:
-    """Contacts in a recording that should be free motion."""
-    time, off = contact_windows(found)
-    size = np.sqrt((np.minimum(np.abs(off), MAX_DEVIATIONS) ** 2).mean(axis=1))
-    far = np.flatnonzero(size > CONTACT_DEVIATIONS)
-    parts = np.split(far, np.flatnonzero(np.diff(time[far]) > MERGE_TIME) + 1) if len(far) else []
-    return tuple(
-        Contact(
-            float(time[part[0]]),
-            float(time[part[-1]]) + WINDOW,
-            np.asarray((np.abs(off[part]) > CONTACT_DEVIATIONS).any(axis=0)),
-        )
-        for part in parts
-    )
 
 
 def rows_of(contacts: Sequence[Contact], found: Residuals) -> NDArray[np.bool_]:
