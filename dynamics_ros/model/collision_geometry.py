@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.errors import ModelError
-from dynamics_ros.files import read_file
 
-from .hardened_xml import Element, read_xml
+from .hardened_xml import Element, is_text, read_source
 from .mesh_file import read_mesh, resolve_mesh
 from .urdf import read_origin
 
@@ -119,12 +118,7 @@ def read_document(
     Raises:
         ModelError: the description is not XML, or the file cannot be read.
     """
-    if isinstance(source, str) and source.lstrip('\ufeff \t\r\n')[:1] in ('<', ''):
-        return read_xml(source), folder
-    try:
-        return read_xml(read_file(source)), Path(source).parent
-    except OSError as error:
-        raise ModelError(f'file {str(source)!r}', f'cannot be read: {error.strerror}') from error
+    return read_source(source), folder if is_text(source) else Path(source).parent
 
 
 def read_shape(element: Element, base: Path | None) -> Shape:

@@ -8,7 +8,7 @@ Bodies and coordinates keep their order; attached ones come after the existing o
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import chain
@@ -27,6 +27,8 @@ NOTHING_MORE = 1e-12
 
 NO_MOTION = 1e-6
 """Common ranges of a leader and its followers up to this width are empty [rad or m]."""
+
+HERE = Transform.identity()
 
 Carrier = tuple[int, Transform]
 """Body, and the pose in it of another body that was merged into it."""
@@ -83,30 +85,20 @@ def with_tool(model: Model, tool: Model, at: str, pose: Transform, prefix: str =
     if tool.tool_frame and (not default or model.frame(default).body == carrier.body):
         default = prefix + tool.tool_frame
 
-    def body(index: int) -> int:
-        return carrier.body if index == ROOT else bodies + index
-
-    def placed(index: int, placement: Transform) -> Transform:
-        return base @ placement if index == ROOT else placement
-
+    carriers: dict[int, Carrier] = {i: (bodies + i, HERE) for i in range(len(tool.joints))}
+    carriers[ROOT] = carrier.body, base
     joints = [
         replace(
-            joint,
+            _carried(joint, carriers, lambda i: model.nq + i, lambda i: model.nv + i),
             name=prefix + joint.name,
-            parent=body(joint.parent),
-            placement=placed(joint.parent, joint.placement),
-            q_indices=tuple(model.nq + i for i in joint.q_indices),
-            v_indices=tuple(model.nv + i for i in joint.v_indices),
             leader=None if joint.leader is None else prefix + joint.leader,
         )
         for joint in tool.joints
     ]
     frames = [
         replace(
-            frame,
+            _placed(frame, carriers),
             name=prefix + frame.name,
-            body=body(frame.body),
-            placement=placed(frame.body, frame.placement),
             parent=prefix + frame.parent if frame.parent else at,
             origin=frame.origin if frame.parent else pose,
         )
@@ -124,7 +116,7 @@ def with_tool(model: Model, tool: Model, at: str, pose: Transform, prefix: str =
         frames=(*model.frames, *frames),
         nq=model.nq + tool.nq,
         nv=model.nv + tool.nv,
-        with_geometry=(model.with_geometry | {body(i) for i in tool.with_geometry}),
+        with_geometry=model.with_geometry | {carriers[i][0] for i in tool.with_geometry},
         tool_frame=default,
     )
 
@@ -162,7 +154,7 @@ def without(model: Model, names: Collection[str]) -> tuple[Model, dict[int, int]
     kept = [i for i, name in enumerate(model.body_names) if name not in removed]
     frames = [frame for frame in model.frames if frame.name not in removed]
     places = {old: new for new, old in enumerate(kept)}
-    carriers = {old: (new, Transform.identity()) for old, new in places.items()}
+    carriers = {old: (new, HERE) for old, new in places.items()}
     lighter = {frame.body for frame in model.frames if frame.name in removed}
     default = model.tool_frame
     while default in removed:
@@ -188,7 +180,7 @@ def with_locked(model: Model, positions: Mapping[str, float]) -> tuple[Model, di
         InvalidArgumentError: a joint cannot be locked, or a position is not finite.
     """
     locked = _checked_positions(model, positions)
-    carriers: dict[int, Carrier] = {ROOT: (ROOT, Transform.identity())}
+    carriers: dict[int, Carrier] = {ROOT: (ROOT, HERE)}
     inertias: list[Inertia] = []
     kept: list[int] = []
     turned: dict[str, Transform] = {}
@@ -196,7 +188,7 @@ def with_locked(model: Model, positions: Mapping[str, float]) -> tuple[Model, di
         body, X = carriers[joint.parent]
         position = locked.get(joint.leader or joint.name)
         if position is None:
-            carriers[i] = len(kept), Transform.identity()
+            carriers[i] = len(kept), HERE
             kept.append(i)
             inertias.append(model.inertias[i])
             continue
@@ -258,7 +250,7 @@ def _renumbered(
         inertias: inertias of these bodies.
         carriers: for each body the new body that it is part of, and its pose in it.
     """
-    carriers = {ROOT: (ROOT, Transform.identity()), **carriers}
+    carriers = {ROOT: (ROOT, HERE), **carriers}
     joints = [model.joints[i] for i in kept]
     owners = sorted((x for x in joints if x.leader is None), key=lambda joint: joint.q_indices)
     names = {joint.name for joint in owners}
@@ -269,31 +261,34 @@ def _renumbered(
     q = dict(zip(chain(*(x.q_indices for x in owners)), range(model.nq)))
     v = dict(zip(chain(*(x.v_indices for x in owners)), range(model.nv)))
 
-    def carried(joint: Joint) -> Joint:
-        body, X = carriers[joint.parent]
-        return replace(
-            joint,
-            parent=body,
-            placement=X @ joint.placement,
-            q_indices=tuple(q[i] for i in joint.q_indices),
-            v_indices=tuple(v[i] for i in joint.v_indices),
-        )
-
-    def placed(frame: Frame) -> Frame:
-        body, X = carriers[frame.body]
-        return replace(frame, body=body, placement=X @ frame.placement)
-
     changed = replace(
         model,
-        joints=tuple(carried(joint) for joint in joints),
+        joints=tuple(_carried(joint, carriers, q.__getitem__, v.__getitem__) for joint in joints),
         inertias=tuple(inertias),
         body_names=tuple(model.body_names[i] for i in kept),
-        frames=tuple(placed(frame) for frame in model.frames),
+        frames=tuple(_placed(frame, carriers) for frame in model.frames),
         nq=len(q),
         nv=len(v),
         with_geometry=frozenset(carriers[i][0] for i in model.with_geometry if i in carriers),
     )
     return with_ranges_of_followers(changed)
+
+
+def _carried(
+    joint: Joint, carriers: Mapping[int, Carrier], q: Callable[[int], int], v: Callable[[int], int]
+) -> Joint:
+    """Return a joint on the new body of its parent, with its indices mapped by q and v."""
+    body, X = carriers[joint.parent]
+    q_indices, v_indices = tuple(map(q, joint.q_indices)), tuple(map(v, joint.v_indices))
+    placement = X @ joint.placement
+    return replace(
+        joint, parent=body, placement=placement, q_indices=q_indices, v_indices=v_indices
+    )
+
+
+def _placed(frame: Frame, carriers: Mapping[int, Carrier]) -> Frame:
+    body, X = carriers[frame.body]
+    return replace(frame, body=body, placement=X @ frame.placement)
 
 
 def _of_links(model: Model, body: int) -> Inertia:

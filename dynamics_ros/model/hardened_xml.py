@@ -8,12 +8,14 @@ Elements are read through their methods, which raise a ModelError that names the
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Iterator, Sequence
 from typing import NoReturn
 from xml.parsers import expat
 
-from dynamics_ros.errors import ModelError
+from dynamics_ros.errors import InvalidArgumentError, ModelError
+from dynamics_ros.files import read_file
 
 DOCUMENT = 'robot description'
 
@@ -173,6 +175,37 @@ def listed(names: Sequence[str], most: int = 8) -> str:
     """Return the first few of many names, for a message."""
     more = f' and {len(names) - most} more' if len(names) > most else ''
     return ', '.join(quoted(name) for name in names[:most]) + more
+
+
+def is_text(source: object) -> bool:
+    """Whether a source is XML text, whose first character that is not blank is '<', or no path."""
+    return isinstance(source, str) and source.lstrip('\ufeff' + _BLANKS)[:1] in ('<', '')
+
+
+def read_source(source: str | os.PathLike[str]) -> Element:
+    """Return the root element of XML text or of a file.
+
+    Raises:
+        ModelError: as `read_xml`, or the file cannot be read.
+        InvalidArgumentError: the source is neither text nor a path.
+    """
+    if isinstance(source, str) and is_text(source):
+        return read_xml(source)
+    try:
+        path = os.fspath(source)
+    except TypeError:
+        problem = f'a {type(source).__name__}'
+        raise InvalidArgumentError('source', problem, 'URDF as XML text, or a path') from None
+    try:
+        content = read_file(path)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        hint = 'XML text begins with "<"'
+        if str(path).startswith('package://'):
+            hint = 'addresses of packages are for meshes: give the path of the file'
+        problem = f'cannot be read: {reason} ({hint})'
+        raise ModelError(f'file {quoted_path(path)}', problem) from error
+    return read_xml(content)
 
 
 def read_xml(source: str | bytes) -> Element:

@@ -134,31 +134,28 @@ def resolve_mesh(uri: str, base: Path | None = None) -> Path:
     where = f'mesh {quoted(uri)}'
     # Exporters write a space as %20.
     texts = dict.fromkeys((unquote(uri), uri) if '://' in uri else (uri,))
-    if not uri.startswith(PACKAGE):
-        for text in texts:
-            local = text.replace(HOST, FILE, 1).removeprefix(FILE)
-            path = (base or Path()) / _from_home(local)
-            if path.is_file():
-                return path
-        raise ModelError(
-            where, 'not found' if path.is_absolute() else f'not found in {base or "."}'
-        )
-    package, _, rest = uri.removeprefix(PACKAGE).partition('/')
-    folders = _package_folders(package, base)
-    for text in texts:
-        rest = os.path.normpath(text.removeprefix(PACKAGE).partition('/')[2].lstrip('/'))
-        if rest == '..' or rest.startswith('../'):
-            raise ModelError(
-                where, f'leads out of the package {quoted(package)}; expected a path in it'
-            )
+    if uri.startswith(PACKAGE):
+        package = uri.removeprefix(PACKAGE).partition('/')[0]
+        folders = _package_folders(package, base)
+        if not folders:
+            raise ModelError(where, _unknown(package, base))
+        problem = f'not found in the package {quoted(package)} at {_shown(folders[0])}'
+        rests = (text.removeprefix(PACKAGE).partition('/')[2].lstrip('/') for text in texts)
+        paths = [os.path.normpath(rest) for rest in rests]
+        for path in paths:
+            if path == '..' or path.startswith('../'):
+                reason = f'leads out of the package {quoted(package)}; expected a path in it'
+                raise ModelError(where, reason)
+    else:
+        folders, problem = [base or Path()], f'not found in {base or "."}'
+        paths = [str(_from_home(text.replace(HOST, FILE, 1).removeprefix(FILE))) for text in texts]
+        if Path(paths[-1]).is_absolute():
+            problem = 'not found'
+    for path in paths:
         for folder in folders:
-            if (folder / rest).is_file():
-                return folder / rest
-    if folders:
-        raise ModelError(
-            where, f'not found in the package {quoted(package)} at {_shown(folders[0])}'
-        )
-    raise ModelError(where, _unknown(package, base))
+            if (folder / path).is_file():
+                return folder / path
+    raise ModelError(where, problem)
 
 
 def _from_home(text: str) -> Path:

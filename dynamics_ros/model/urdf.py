@@ -14,8 +14,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from dynamics_ros.errors import InvalidArgumentError, ModelError
-from dynamics_ros.files import read_file
+from dynamics_ros.errors import ModelError
 from dynamics_ros.spatial.rotation import quaternion_normalized, quaternion_to_matrix
 from dynamics_ros.spatial.vector import Matrix3 as SpatialMatrix3
 
@@ -42,7 +41,7 @@ from .doubts import (
     REPEATED,
     Doubts,
 )
-from .hardened_xml import DOCUMENT, Element, quoted, quoted_path, read_xml
+from .hardened_xml import DOCUMENT, Element, quoted, read_source, read_xml
 from .joints import JOINT_KINDS, ONE_COORDINATE
 from .topology import resolve_mimics, tree_order
 
@@ -73,23 +72,7 @@ def read_urdf(source: str | os.PathLike[str]) -> RobotDescription:
     Raises:
         ModelError: the description, or the file, cannot be used; names the element and the reason.
     """
-    if isinstance(source, str) and (not source.strip() or source.lstrip('\ufeff \t\r\n')[0] == '<'):
-        return parse_urdf(source)
-    try:
-        path = os.fspath(source)
-    except TypeError:
-        problem = f'a {type(source).__name__}'
-        raise InvalidArgumentError('source', problem, 'URDF as XML text, or a path') from None
-    try:
-        content = read_file(path)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        hint = 'XML text begins with "<"'
-        if str(path).startswith('package://'):
-            hint = 'addresses of packages are for meshes: give the path of the file'
-        problem = f'cannot be read: {reason} ({hint})'
-        raise ModelError(f'file {quoted_path(path)}', problem) from error
-    return _describe(read_xml(content))
+    return _describe(read_source(source))
 
 
 def parse_urdf(text: str) -> RobotDescription:

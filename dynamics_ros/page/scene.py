@@ -40,8 +40,8 @@ CAMERA_DIRECTION = np.array([0.62, -0.66, 0.42])
 PANEL_SHARE, PANEL_WIDTHS = 0.25, (225.0, 350.0)
 """Share of the window that the panel takes, within least and largest width [pixels]."""
 
-FOLDED_WIDTH = 40.0
-"""Width of a panel that is folded [pixels]."""
+PANEL_BORDER, FOLDED_WIDTH = 4.0, 40.0
+"""Width of the borders beside a panel, and of a panel that is folded [pixels]."""
 
 GHOST_COLOR = (90, 160, 255)
 GHOST_OPACITY = 0.25
@@ -204,7 +204,7 @@ class Scene:
         least, largest = PANEL_WIDTHS
         window = float(client.camera.image_width)
         width = min(max(PANEL_SHARE * window, least), largest)
-        client.gui.main_panel.set_width(round(width))
+        client.gui.main_panel.set_width(round(width - PANEL_BORDER))
         if PANEL_SHARE * window < least:
             client.gui.main_panel.minimize()
             width = FOLDED_WIDTH

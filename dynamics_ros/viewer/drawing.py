@@ -87,13 +87,15 @@ class Drawing:
         """Store the markers of a message for the next picture, unless there are too many names."""
         for marker in message.markers:
             space = f'{topic}/{marker.ns}/'
-            known = self._drawn | self._pending.keys()
             if marker.action == Marker.DELETEALL:
                 gone = space if marker.ns else f'{topic}/'
-                self._pending |= {name: marker for name in known if name.startswith(gone)}
+                for name in self._drawn | self._pending.keys():
+                    if name.startswith(gone):
+                        self._pending[name] = marker
                 continue
             name = f'{space}{marker.id}'
-            if name in known or len(known) < MAX_MARKERS:
+            known = name in self._drawn or name in self._pending
+            if known or len(self._drawn | self._pending.keys()) < MAX_MARKERS:
                 self._pending[name] = marker
             else:
                 self._warn('', f'markers of more than {MAX_MARKERS} names, such as {name}')

@@ -166,8 +166,9 @@ def test_the_camera_frames_all_shapes_of_the_robot_as_it_stands(posed):
 
 def test_without_viser_show_says_what_it_needs(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, 'viser', None)
-    monkeypatch.delitem(sys.modules, 'dynamics_ros.page.scene', raising=False)
-    monkeypatch.delitem(sys.modules, 'dynamics_ros.page.explorer', raising=False)
+    for name in ('scene', 'explorer'):
+        monkeypatch.delitem(sys.modules, f'dynamics_ros.page.{name}', raising=False)
     assert inspect([str(ARM), '--show']) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert 'viser is not installed; expected pip install viser' in line
+    assert "pip install 'dynamics_ros[viewer]'" in line

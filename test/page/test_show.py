@@ -53,8 +53,7 @@ def test_sliders_follow_the_configuration(arm, port):
         page.pose(np.full(7, 0.3))
         page._scene.later(shown.set)
         assert shown.wait(20.0)
-        posed = page._explorer.posed
-        np.testing.assert_array_equal(posed.q, np.full(7, 0.3))
+        np.testing.assert_array_equal(page._explorer.posed.q, np.full(7, 0.3))
         values = [slider.value for slider in page._explorer._sliders.values()]
         np.testing.assert_allclose(values, 0.3)
 
@@ -85,20 +84,6 @@ def test_a_robot_shows_itself_as_inspect_does(arm, port):
     with arm.show(np.full(7, 0.2), frame='hand_link', description=ARM, port=port) as page:
         assert page.robot is arm
         assert page._explorer.frame == 'hand_link'
-        with urllib.request.urlopen(page.url, timeout=20.0) as answer:
-            assert b'<html' in answer.read()
-        assert f'src="{page.url}"' in page._repr_html_()
-    with pytest.raises(InvalidArgumentError, match='configuration'):
-        arm.show(np.zeros(3), port=port)
-
-
-def test_without_viser_the_extra_is_named(arm, monkeypatch):
-    monkeypatch.setitem(sys.modules, 'viser', None)
-    for name in ('scene', 'explorer', 'posed'):
-        monkeypatch.delitem(sys.modules, f'dynamics_ros.page.{name}', raising=False)
-    with pytest.raises(InvalidArgumentError, match='viser is not installed') as told:
-        arm.show()
-    assert "pip install 'dynamics_ros[viewer]'" in str(told.value)
 
 
 def test_the_page_needs_no_ros_and_is_loaded_when_it_is_shown(port):

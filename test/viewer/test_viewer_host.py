@@ -74,8 +74,7 @@ def test_a_port_that_was_asked_for_and_is_taken_is_an_error():
         port = taken.getsockname()[1]
         with pytest.raises(InvalidArgumentError, match=f'port: {port} is in use'):
             Scene('127.0.0.1', port, 'test', exact=True)
-    page = Scene('127.0.0.1', 0, 'test')
-    page.close()
+    Scene('127.0.0.1', 0, 'test').close()
 
 
 def status(node: str, message: str, reason: str) -> DiagnosticStatus:

@@ -40,8 +40,7 @@ class Drawn(MagicMock):
         super().__init__(**options)
         self.spheres: dict[str, tuple[str, np.ndarray]] = {}
         self.placed: dict[str, np.ndarray] = {}
-        self.pictures = 0
-        self.kinds: list[str] = []
+        self.pictures, self.kinds = 0, []
 
     def _get_child_mock(self, **options):
         return MagicMock(**options)

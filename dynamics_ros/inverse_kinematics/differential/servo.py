@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,28 +62,20 @@ class ServoSettings:
     stop_condition: float = 60.0
 
 
-@dataclass(frozen=True, eq=False)
-class ServoStep:
-    """One step of a servo: joint velocities and active limits.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ServoStep(DifferentialMotion):
+    """One step of a servo: joint velocities and active limits; inf as condition at a singularity.
 
     Attributes:
-        v: (nv) velocities within all limits.
         speed: fraction of the speed that remains after joint limits and singularities; it is
             relative to the twist after the speed limits of the frame.
-        condition: condition number of the Jacobian; inf at a singularity.
         near_singularity: whether the motion is slowed or stopped by a singularity.
-        at_limit: kind of limit of each joint at a limit, by name of the joint.
         scaled: fraction of the commanded twist after the speed limits of the frame.
-        kept_apart: pairs of links and obstacles that limit the motion.
     """
 
-    v: Array
     speed: float
-    condition: float
-    near_singularity: bool = False
-    at_limit: dict[str, str] = field(default_factory=dict)
-    scaled: float = 1.0
-    kept_apart: tuple[tuple[str, str], ...] = ()
+    near_singularity: bool
+    scaled: float
 
 
 class CartesianServo:
@@ -184,18 +176,17 @@ class CartesianServo:
         scaled = self._speed_scale(wanted)
         wanted *= scaled
         motion = self._velocity_for(q, wanted, dt)
-        condition, fraction = motion.condition, 1.0
-        if condition > self.settings.slow_condition and self._approaches_singularity(
+        settings, condition, fraction = self.settings, motion.condition, 1.0
+        if condition > settings.slow_condition and self._approaches_singularity(
             q, motion.v, condition
         ):
-            settings = self.settings
             margin = settings.stop_condition - condition
             fraction = max(0.0, margin / (settings.stop_condition - settings.slow_condition))
             motion = self._velocity_for(q, fraction * wanted, dt)
-        self.v = motion.v
-        speed, slowed = fraction * motion.scale, fraction < 1.0
-        limits = motion.at_limit, scaled, motion.kept_apart
-        return ServoStep(motion.v, speed, condition, slowed, *limits)
+        self.v, slowed = motion.v, fraction < 1.0
+        step = {**vars(motion), 'condition': condition}
+        speed = fraction * motion.scale
+        return ServoStep(**step, speed=speed, near_singularity=slowed, scaled=scaled)
 
     def follow_pose(self, q: Array, target: Array, dt: float) -> ServoStep:
         """Compute the next velocity towards a pose (4, 4) of the frame in the root frame.
@@ -214,13 +205,9 @@ class CartesianServo:
         return self._solver.velocity(q, dt, self.v)
 
     def _speed_scale(self, twist: Array) -> float:
-        linear, angular = np.linalg.norm(twist[:3]), np.linalg.norm(twist[3:])
-        scale = 1.0
-        if linear > self.settings.linear_speed:
-            scale = self.settings.linear_speed / float(linear)
-        if angular > self.settings.angular_speed:
-            scale = min(scale, self.settings.angular_speed / float(angular))
-        return scale
+        parts = (twist[:3], self.settings.linear_speed), (twist[3:], self.settings.angular_speed)
+        sizes = [(float(np.linalg.norm(part)), limit) for part, limit in parts]
+        return min([1.0, *(limit / size for size, limit in sizes if size > limit)])
 
     def _condition(self, q: Array) -> float:
         jacobian = self.robot.jacobian(q, self.frame)[self._rows][:, self._columns]

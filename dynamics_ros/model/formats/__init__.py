@@ -12,6 +12,7 @@ from pathlib import Path
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.model.description import Contents
 from dynamics_ros.model.description_file import read_description_file
+from dynamics_ros.model.hardened_xml import is_text
 from dynamics_ros.model.urdf import parse_urdf
 
 from .mjcf import read_mjcf
@@ -39,7 +40,7 @@ def read_any(
         expected = 'the path of a URDF, xacro, MJCF or SDF file, or its text'
         raise InvalidArgumentError('source', f'a {type(source).__name__}', expected)
     text = str(source)
-    if not isinstance(source, str) or text.lstrip('\ufeff \t\r\n')[:1] not in ('<', ''):
+    if not is_text(source):
         text = read_description_file(source, xacro_arguments)
         source = Path(source).expanduser()
     first = FIRST_ELEMENT.search(COMMENT.sub('', text))

@@ -17,9 +17,10 @@ import numpy as np
 
 from dynamics_ros.files import read_file
 from dynamics_ros.model.description import Contents, Limits, LinkDescription, Mimic
+from dynamics_ros.model.hardened_xml import is_text
 from dynamics_ros.spatial.rotation import quaternion_to_matrix
 
-from .tree import Tree, check, is_text, library, triple
+from .tree import Tree, check, library, triple
 
 TYPES = ('floating', 'spherical', 'prismatic', 'revolute')
 """Joint types in MuJoCo's order: free, ball, slide, hinge."""

@@ -20,9 +20,9 @@ import numpy as np
 from dynamics_ros.errors import ModelError
 from dynamics_ros.files import read_file
 from dynamics_ros.model.description import Contents, Limits, LinkDescription
-from dynamics_ros.model.hardened_xml import quoted
+from dynamics_ros.model.hardened_xml import is_text, quoted
 
-from .tree import Tree, is_text, library, triple
+from .tree import Tree, library, triple
 
 TYPES = {
     'revolute': 'revolute',

@@ -23,7 +23,7 @@ from dynamics_ros.model.description import (
     Triple,
 )
 from dynamics_ros.model.doubts import LOG, Doubts
-from dynamics_ros.model.hardened_xml import MAXIMUM_NUMBER, quoted, quoted_path
+from dynamics_ros.model.hardened_xml import MAXIMUM_NUMBER, is_text, quoted, quoted_path
 from dynamics_ros.model.topology import resolve_mimics
 
 
@@ -93,11 +93,6 @@ class Tree:
             doubts=sentences,
         )
         return Contents(robot, root_joint=root_joint, gravity=gravity)
-
-
-def is_text(source: str | os.PathLike[str]) -> bool:
-    """Whether a source is text rather than a path."""
-    return isinstance(source, str) and source.lstrip('\ufeff \t\r\n')[:1] == '<'
 
 
 @contextmanager
