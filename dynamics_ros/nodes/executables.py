@@ -27,13 +27,13 @@ from dynamics_ros.nodes.parameters import check_undeclared
 from dynamics_ros.nodes.process import Application, run
 
 COMPONENTS = {
-    'kinematics_node': ('kinematics_node', 'Kinematics'),
-    'dynamics_node': ('dynamics_node', 'Dynamics'),
-    'contact_node': ('contact_node', 'Contact'),
-    'impedance_controller_node': ('impedance_controller_node', 'Impedance'),
-    'cartesian_servo_node': ('cartesian_servo_node', 'Servo'),
+    'kinematics_node': 'Kinematics',
+    'dynamics_node': 'Dynamics',
+    'contact_node': 'Contact',
+    'impedance_controller_node': 'Impedance',
+    'cartesian_servo_node': 'Servo',
 }
-"""Module below ``nodes`` and class of the component of each node.
+"""Class of the component of each node, in the module of that name.
 
 Kernels of services are compiled in this order; those of inverse kinematics come first.
 """
@@ -70,7 +70,7 @@ def build(*names: str) -> Application:
     Raises:
         DynamicsRosError: a remapping gives several nodes the same name, or a parameter is invalid.
     """
-    modules = [import_module(f'{__package__}.{COMPONENTS[name][0]}') for name in names]
+    modules = [import_module(f'{__package__}.{name}') for name in names]
     nodes = {name: (ManagedNode if name in MANAGED else GuardedNode)(name) for name in names}
     check_names(nodes)
     host = nodes['dynamics_node' if 'dynamics_node' in nodes else names[0]]
@@ -78,7 +78,7 @@ def build(*names: str) -> Application:
     if 'dynamics_node' not in nodes:
         LoadSubscriber(context)
     for module, (name, node) in zip(modules, nodes.items(), strict=True):
-        context.add(getattr(module, COMPONENTS[name][1])(node, context))
+        context.add(getattr(module, COMPONENTS[name])(node, context))
     if names == ('impedance_controller_node',):
         _add_collision_detector(context)
     components = context.components

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -75,19 +75,8 @@ def warm_up(robot: Robot, frame: str) -> None:
     _solved.setdefault(robot, set()).add((frame,))
 
 
-class Target(NamedTuple):
-    """Target pose of a frame.
-
-    Attributes:
-        frame: the frame to move.
-        pose: target pose (4, 4) in the frame ``carrier``.
-        carrier: frame of the pose, at the configuration of the seed; '' for the root frame.
-    """
-
-    frame: str
-    pose: Array
-    carrier: str
-
+Target = tuple[str, Array]
+"""Frame to move, and its target pose (4, 4) in the root frame."""
 
 Outcome = tuple[list['InverseKinematicsResult'], float]
 """Solutions, the nearest to the seed first, or one result without success; and the duration [s]."""
@@ -118,14 +107,20 @@ class Search:
     @computed_once
     def frames(self) -> tuple[str, ...]:
         """Frames to move."""
-        return tuple([target.frame for target in self.targets])
+        return tuple([frame for frame, _ in self.targets])
 
     @computed_once
     def kernels(self) -> frozenset[KernelKey]:
         """Keys of the needed kernels, other than those of the solver."""
-        keys: set[KernelKey] = {('jacobian', frame, 'local_world_aligned') for frame in self.frames}
-        placed = {frame for target in self.targets for frame in (target.frame, target.carrier)}
-        return frozenset(keys | {('forward_kinematics', frame) for frame in placed if frame})
+        jacobians = (('jacobian', frame, 'local_world_aligned') for frame in self.frames)
+        return frozenset([*jacobians, *(('forward_kinematics', frame) for frame in self.frames)])
+
+    @computed_once
+    def goal(self) -> tuple[Any, Any]:
+        """Target pose (4, 4) and its frame, or several of each."""
+        if len(self.targets) == 1:
+            return self.targets[0][1], self.frames[0]
+        return np.array([pose for _, pose in self.targets]), self.frames
 
     def quick(self, robot: Robot) -> Outcome | None:
         """Return the outcome if a search succeeds within ``MAX_BLOCKING_TIME``, otherwise None."""
@@ -155,8 +150,7 @@ class Search:
             raise SearchError('timed_out', text)
         if self.count == 1:
             return self._search_one(robot, remaining)
-        started = time.monotonic()
-        poses, frames = self._goal(robot)
+        started, (poses, frames) = time.monotonic(), self.goal
         found = robot.all_inverse_kinematics(
             poses,
             frames,
@@ -176,24 +170,11 @@ class Search:
         return list(found), elapsed
 
     def _search_one(self, robot: Robot, timeout: float) -> Outcome:
-        poses, frames = self._goal(robot)
-        result = robot.inverse_kinematics(poses, frames, self.seed, timeout=timeout, **self.options)
+        result = robot.inverse_kinematics(*self.goal, self.seed, timeout=timeout, **self.options)
         if result.success:
             _ = result.manipulability  # as in ``run``
         _solved.setdefault(robot, set()).add(self.frames)
         return [result], result.elapsed
-
-    def _goal(self, robot: Robot) -> tuple[Any, Any]:
-        """Return a target pose (4, 4) in the root frame and its frame, or several of each."""
-        poses = [
-            robot.forward_kinematics(self.seed, target.carrier) @ target.pose
-            if target.carrier
-            else target.pose
-            for target in self.targets
-        ]
-        if len(poses) == 1:
-            return poses[0], self.frames[0]
-        return np.array(poses), self.frames
 
 
 TF_TIMEOUT = 0.5
@@ -228,7 +209,7 @@ class InverseKinematicsService:
         if request.avoid_collisions:
             options['collisions'] = await self.collisions(robot)
         search = Search(
-            targets=await self._targets(robot, request, options['position_only']),
+            targets=await self._targets(seed, request, options['position_only']),
             seed=seed.q,
             count=max(request.max_solutions, 1),
             timeout=timeout,
@@ -253,22 +234,21 @@ class InverseKinematicsService:
         response.limit_margins = array('d', [result.limit_margin for result in results])
         response.manipulabilities = array('d', [result.manipulability for result in results])
 
-    async def _targets(self, robot: Robot, request: Any, position_only: bool) -> list[Target]:
+    async def _targets(
+        self, seed: RequestedState, request: Any, position_only: bool
+    ) -> list[Target]:
         """Return the targets of a request."""
         poses, frames = request.other_targets, request.other_frames
         if len(frames) != len(poses):
             problem = f'{len(poses)} for {len(frames)} other_frames'
             raise InvalidArgumentError('other_targets', problem, 'one for each')
-        first = await self.target(robot, request.target, request.frame, position_only)
-        if not frames:
-            return [first]
-        check_count(robot, len(frames), 'other_frames')
-        targets = [first]
+        check_count(seed.robot, len(frames), 'other_frames')
+        targets = [await self.target(seed, request.target, request.frame, position_only)]
         for i, (pose, frame) in enumerate(zip(poses, frames, strict=True)):
             if not frame:
                 raise InvalidArgumentError(f'other_frames[{i}]', 'empty', 'a frame')
             names = f'other_targets[{i}]', f'other_frames[{i}]'
-            targets.append(await self.target(robot, pose, frame, position_only, *names))
+            targets.append(await self.target(seed, pose, frame, position_only, *names))
         return targets
 
     async def collisions(self, robot: Robot) -> Collisions:
@@ -299,7 +279,7 @@ class InverseKinematicsService:
 
     async def target(
         self,
-        robot: Robot,
+        seed: RequestedState,
         message: PoseStamped,
         frame: str,
         position_only: bool = False,
@@ -309,7 +289,7 @@ class InverseKinematicsService:
         """Return the target of a frame in a request.
 
         Args:
-            robot: the robot.
+            seed: the seed, at which frames of the robot are evaluated.
             message: target pose.
             frame: name of the frame to move, with prefix; '' is the default frame.
             position_only: whether the orientation may be missing.
@@ -318,38 +298,39 @@ class InverseKinematicsService:
         Raises:
             DynamicsRosError: the pose is invalid, or a frame is unknown.
         """
-        names, frame_id = self._context.names, message.header.frame_id
-        known = names.required_frame(robot, frame, frame_name) if frame else self._default_frame()
-        pose = message.pose
+        names, pose = self._context.names, message.pose
+        frame = (
+            names.required_frame(seed.robot, frame, frame_name) if frame else self._default_frame()
+        )
         if position_only and not any(raw_numbers(pose.orientation)):
             pose.orientation.w = 1.0
         matrix = pose_matrix(pose, f'{name}.pose')
-        if not frame_id:
-            return Target(known, matrix, '')
-        located, carrier = await self.locate(robot, frame_id, f'{name}.header.frame_id')
-        return Target(known, located @ matrix, carrier)
+        if message.header.frame_id:
+            argument = f'{name}.header.frame_id'
+            matrix = await self.locate(seed, message.header.frame_id, argument) @ matrix
+        return frame, matrix
 
-    async def locate(self, robot: Robot, frame_id: str, name: str) -> tuple[Array, str]:
-        """Locate the frame of a target.
+    async def locate(self, state: RequestedState, frame_id: str, name: str) -> Array:
+        """Return the pose (4, 4) of the frame of a request in the root frame.
 
         Args:
-            robot: the robot.
+            state: state at which frames of the robot are evaluated.
             frame_id: frame of the model or of tf; '' is the root frame.
             name: name of the field in the request, for errors.
-
-        Returns:
-            Its constant pose (4, 4) in a frame of the model, and the name of that, '' for the root.
 
         Raises:
             TransformError: the frame is unknown to model and tf.
         """
+        robot, frame = state.robot, self._context.names.frame_of(frame_id)
         if frame_id in ('', robot.root_frame, self._context.root_frame_id()):
-            return np.eye(4), ''
-        carrier = self._context.names.frame_of(frame_id)
-        if carrier in robot.frame_names:
-            return np.eye(4), carrier
+            return np.eye(4)
+        if frame in robot.frame_names:
+            keys: list[KernelKey] = [('forward_kinematics', frame)]
+            return await self._context.compute(
+                robot, keys, lambda: robot.forward_kinematics(state.q, frame)
+            )
         try:
-            return await self._from_tf(frame_id), ''
+            return await self._from_tf(frame_id)
         except TransformError as error:
             raise TransformError(f'{name}: unknown frame {frame_id!r}: {error}') from None
 
@@ -471,15 +452,12 @@ class MoveItServices:
         if not links:
             raise MoveItError(Code.INVALID_LINK_NAME, 'fk_link_names: empty; expected a link')
         frame_id = request.header.frame_id
-        located, carrier = await self._searches.locate(robot, frame_id, 'header.frame_id')
-        names = [*links, *([carrier] if carrier else [])]
+        located = await self._searches.locate(state, frame_id, 'header.frame_id')
         poses = await self._context.compute(
             robot,
-            [('forward_kinematics', name) for name in names],
-            lambda: [robot.forward_kinematics(state.q, name) for name in names],
+            [('forward_kinematics', link) for link in links],
+            lambda: [robot.forward_kinematics(state.q, link) for link in links],
         )
-        if carrier:
-            located = poses.pop()
         header_frame = frame_id or self._context.root_frame_id()
         to_frame = Transform.from_array(located).inverse().array()
         for link, pose in zip(request.fk_link_names, poses, strict=True):
@@ -501,7 +479,7 @@ class MoveItServices:
         check_count(robot, len(request.pose_stamped_vector), 'pose_stamped_vector')
         search = Search(
             targets=[
-                await searches.target(robot, pose, self._link(robot, link), name=name)
+                await searches.target(seed, pose, self._link(robot, link), name=name)
                 for link, pose, name in self._targets(request)
             ],
             seed=seed.q,
