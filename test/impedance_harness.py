@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
-from geometry_msgs.msg import PoseStamped, Twist, TwistStamped
+from geometry_msgs.msg import PoseStamped, TwistStamped
 from ros_harness import Managed, client, description, running, stamp_of
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -115,7 +115,7 @@ class Arm(Managed):
         self.ros.publish(f'/{NODE}/pose_command', message)
 
     def lead_along(self, twist, frame_id=''):
-        message = TwistStamped(twist=fill(Twist(), np.array(twist, dtype=float)))
+        message = fill(TwistStamped(), twist)
         message.header.frame_id = frame_id
         self.ros.publish(f'/{NODE}/twist_command', message)
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
-from geometry_msgs.msg import Twist, TwistStamped
+from geometry_msgs.msg import TwistStamped
 from ros_harness import Managed, client, description, running, tf2_for_nodes
 from std_msgs.msg import Float64MultiArray
 from tf2_msgs.msg import TFMessage
@@ -59,7 +59,7 @@ class Play(Managed):
         self.ros.publish_joint_state(self.ros.joint_state(NAMES, self.q, np.zeros(7)))
 
     def lead(self):
-        message = TwistStamped(twist=fill(Twist(), np.array(self.twist)))
+        message = fill(TwistStamped(), self.twist)
         message.header.frame_id = self.frame_id
         self.ros.publish(f'{self.node}/twist_command', message)
 

@@ -14,7 +14,6 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import rclpy
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Wrench
 from numpy.typing import NDArray
 from rclpy.node import Node
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
@@ -185,9 +184,9 @@ class Client:
         Raises:
             ServiceError: the push was rejected.
         """
-        wrench = fill(Wrench(), np.concatenate([force, np.zeros(3)]))
-        lasting = duration_message(duration)
-        self.call(self._push, ApplyWrench.Request(frame=frame, wrench=wrench, duration=lasting))
+        request = ApplyWrench.Request(frame=frame, duration=duration_message(duration))
+        fill(request.wrench, np.concatenate([force, np.zeros(3)]))
+        self.call(self._push, request)
 
     def call(self, client: Any, request: Any) -> tuple[Any, float]:
         """Response of a service, and the time of the call [s].

@@ -128,11 +128,9 @@ class Commands(Output):
         self.wait_until_received()
 
     def _send(self, command: JointCommand, dt: float) -> None:
-        if self.kind == 'velocity':
-            self.publish(Float64MultiArray(data=float_sequence(command.v)))
-            return
-        if self.kind == 'position':
-            self.publish(Float64MultiArray(data=float_sequence(command.q)))
+        if self.kind != 'trajectory':
+            values = command.v if self.kind == 'velocity' else command.q
+            self.publish(Float64MultiArray(data=float_sequence(values)))
             return
         point = JointTrajectoryPoint(
             positions=float_sequence(command.q),
@@ -226,17 +224,13 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
 
     def observe(self, state: RobotState) -> None:
         """Store the state, unless a joint is stale; stop if a position is not finite."""
-        self._fault = self._not_finite(state)
+        joints = () if self._prepared is None else self._prepared.joints
+        self._fault = describe_not_finite(name for name in state.not_finite if name in joints)
         if self._fault:
             self._targets.drop(self._fault)
         self.unavailable_reason = self._silence() or describe_stale(state)
         if not (state.stale or self._fault):
             self.state, self._state_time = state, time.monotonic()
-
-    def _not_finite(self, state: RobotState) -> Explanation:
-        """Return which commanded joints have a position that is not finite; empty for none."""
-        joints = () if self._prepared is None else self._prepared.joints
-        return describe_not_finite(name for name in state.not_finite if name in joints)
 
     def _silence(self) -> str:
         return self.node.inactive() or self._targets.problem
@@ -281,7 +275,10 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
             if not self._admittance.armed or self._prepared is None:
                 self._targets.drop(self._targets.problem or RELEASE)
                 return
-            refused = self._begin_admittance(self._prepared, state)
+            last = self.commands.last if self.commands is not None else None
+            moving = self._ending or (last is not None and bool(last.v.any()))
+            values = self.parameters.values.admittance
+            refused = self._admittance.begin(self._prepared, state.q, values, moving=moving)
             if refused:
                 self._targets.drop(refused)
                 self.unavailable_reason = refused
@@ -382,14 +379,6 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
     def _on_wrench(self, data: bytes) -> None:
         if self._prepared is not None and self.state is not None:
             self._admittance.add(self._prepared.wrench, data, self.state.q)
-
-    def _begin_admittance(self, prepared: PreparedServo, state: RobotState) -> Explanation:
-        """Tare the wrench, with the arm at rest; return why not."""
-        last = self.commands.last if self.commands is not None else None
-        moving = self._ending or (last is not None and bool(last.v.any()))
-        return self._admittance.begin(
-            prepared, state.q, self.parameters.values.admittance, moving=moving
-        )
 
     def _report_gains(self) -> None:
         """Log which stiffness a contact may have, at start and when that changes."""

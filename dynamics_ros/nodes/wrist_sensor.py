@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,7 @@ class WristSensorInput:
         place: where both show a contact.
         reading: mean of the readings before the last state, (6) [N, Nm]; None if unknown.
         is_new: whether one of them came after the state before.
+        output: publisher of the measured wrench.
     """
 
     def __init__(self, component: RobotComponent[ContactParameters]) -> None:
@@ -73,7 +74,7 @@ class WristSensorInput:
         self._sum, self._count = np.zeros(6), 0
         self._sensor: WristSensor | None = None
         self._since = 0
-        self._output = Output(node, WrenchStamped, '~/measured_wrench')
+        self.output = Output(node, WrenchStamped, '~/measured_wrench')
         self._action = WristSensorAction(component, self)
         node.create_service(Trigger, '~/tare_wrist_sensor', self._tare)
         node.create_subscription(WrenchStamped, self._topic, self._take, qos_profile_sensor_data)
@@ -82,11 +83,6 @@ class WristSensorInput:
     def values(self) -> WristSensorParameters:
         """Parameters of the sensor."""
         return self._component.values.wrist_sensor
-
-    @property
-    def output(self) -> Output:
-        """Publisher of the measured wrench."""
-        return self._output
 
     def _take(self, message: WrenchStamped) -> None:
         self._last = time.monotonic()
@@ -147,9 +143,9 @@ class WristSensorInput:
         except DynamicsRosError as error:
             self.reading, self.problem = None, Explanation(Reason.OTHER, str(error))
             return
-        if self._output.has_subscribers(time.monotonic()):
+        if self.output.has_subscribers(time.monotonic()):
             frame_id = self._context.names.frame_id_of(sensor.frame)
-            self._output.publish(stamped(WrenchStamped, time_message(state.time), frame_id, wrench))
+            self.output.publish(stamped(WrenchStamped, time_message(state.time), frame_id, wrench))
 
     def _made(self) -> WristSensor:
         values, robot = self.values, self._context.required_robot()
@@ -224,25 +220,23 @@ class WristSensorInput:
         return response
 
 
+@dataclass(frozen=True)
 class WristSensorWatch:
-    """Records readings at rest for a duration."""
+    """Records readings at rest for a duration [s]."""
 
-    def __init__(
-        self, sensor: WristSensorInput, identifier: WristSensorIdentifier, duration: float
-    ) -> None:
-        """Start without readings; duration in seconds."""
-        self.identifier = identifier
-        self._sensor, self._duration = sensor, duration
+    sensor: WristSensorInput
+    identifier: WristSensorIdentifier
+    duration: float
 
     def add(self, state: RobotState) -> None:
         """Record a new reading with a state that is neither stale nor without velocities."""
-        reading = self._sensor.reading if self._sensor.is_new else None
+        reading = self.sensor.reading if self.sensor.is_new else None
         if reading is not None and not state.stale and not state.velocity_missing:
             self.identifier.add(state.time, state.q, state.v, reading)
 
     def ended(self, elapsed: float) -> bool:
         """Return whether the duration has passed."""
-        return elapsed >= self._duration
+        return elapsed >= self.duration
 
     def estimate(self) -> SensorEstimate:
         """Return the load.

@@ -137,11 +137,11 @@ def _reader(kind: Any) -> Callable[[Any], tuple[float, ...]]:
 
 
 @cache
-def _parts(kind: Any) -> list[tuple[str, list[str]]]:
-    """Return the paths of the messages around these fields, with the names of their fields."""
+def _parts(kind: Any) -> list[tuple[Callable[[Any], Any], list[str]]]:
+    """Return getters of the messages around these fields, with the names of their fields."""
     places = [path.rpartition('.') for path in _paths(kind)]
     return [
-        (part, [name for *_, name in group])
+        (attrgetter(part) if part else lambda message: message, [name for *_, name in group])
         for part, group in groupby(places, key=lambda place: place[0])
     ]
 
@@ -174,8 +174,8 @@ def fill(message: Message, values: Iterable[float]) -> Message:
     """Write numbers into the fields of type double of a message, in their order; return it."""
     kind: Any = type(message)
     rest = iter(np.asarray(values, dtype=np.float64).tolist())
-    for path, names in _parts(kind):
-        part = attrgetter(path)(message) if path else message
+    for find, names in _parts(kind):
+        part = find(message)
         for name, value in zip(names, rest):
             setattr(part, name, value)
     return message

@@ -320,9 +320,9 @@ def search_options(
         options['slack'] = slack.copy()
     if locked:
         options['locked_joints'] = tuple(locked)
-    weights = by_name('joint_weights', request.weighted_joints, request.joint_weights)
-    if weights:
-        options['joint_weights'] = weights
+    names, weights = request.weighted_joints, request.joint_weights
+    if names or weights:
+        options['joint_weights'] = by_name('joint_weights', names, weights)
     posture = _posture(request, buffer, seed)
     if posture is not None:
         options['posture'] = posture

@@ -38,11 +38,9 @@ def drawn(place: SimpleNamespace | None, state=ContactState.CONTACT, link=LINK) 
     return list(contact_markers(*args).markers)
 
 
-def touched(known: bool, point_frame: str = LINK) -> SimpleNamespace:
+def touched(known: bool, frame: str = LINK) -> SimpleNamespace:
     """A place on the link."""
-    return SimpleNamespace(
-        link=LINK, point_frame=point_frame, point=POINT, force=FORCE, known=known
-    )
+    return SimpleNamespace(link=LINK, point_frame=frame, point=POINT, force=FORCE, known=known)
 
 
 def ends(marker: Marker) -> np.ndarray:
@@ -83,7 +81,7 @@ def test_the_force_at_a_point_that_is_known_ends_at_the_surface():
     ('place', 'actions'),
     [
         (touched(known=False), (Marker.ADD, Marker.DELETE)),
-        (touched(known=True, point_frame=''), (Marker.DELETE, Marker.DELETE)),
+        (touched(known=True, frame=''), (Marker.DELETE, Marker.DELETE)),
     ],
 )
 def test_what_is_not_known_is_taken_away(place, actions):

@@ -16,7 +16,7 @@ pytest.importorskip('rclpy')
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
-from message_values import dynamic_joint_values, joint_values
+from message_values import joint_values
 from numpy.testing import assert_array_equal
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
@@ -136,7 +136,10 @@ def test_a_dynamic_joint_state_is_read_from_bytes_as_from_an_object(monkeypatch)
             for _, ones in names
         ]
         values = reader.read(serialize_message(message))
-        assert_same(values, dynamic_joint_values(message))
+        rows = [dict(zip(one.interface_names, one.values)) for one in message.interface_values]
+        for field, found in zip(cdr.QUANTITIES, values[3:6]):
+            assert_array_equal(found, [row.get(field, np.nan) for row in rows if 'position' in row])
+        assert values.names == tuple(name for name, ones in names if 'position' in ones)
     assert len(calls) == 4, 'a known layout is read from bytes'
     message.joint_names = ['one too many']
     with pytest.raises(MalformedMessageError, match='as many values as names'):

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip('rclpy')
 
-from geometry_msgs.msg import Inertia, Wrench, WrenchStamped
+from geometry_msgs.msg import Inertia, WrenchStamped
 from impedance_harness import NAMES, NODE, ROBOT, TOOL, Arm, arm
 from ros_harness import LATCHED, client, running
 from std_msgs.msg import Float64MultiArray
@@ -36,7 +36,7 @@ def held():
 
 def push(held, force, seconds):
     request = ApplyWrench.Request(frame=TOOL, duration=duration_message(seconds))
-    request.wrench = fill(Wrench(), np.append(force, np.zeros(3)))
+    fill(request.wrench, np.append(force, np.zeros(3)))
     assert (
         held.ros.call(ApplyWrench, '/robot_simulator/apply_wrench', request).result.code
         == Result.SUCCESS
@@ -124,7 +124,7 @@ def test_nonsense_has_the_tool_held_with_the_reason(held):
 
 
 def test_a_wrench_presses_and_another_stiffness_gives_way(held):
-    message = WrenchStamped(wrench=fill(Wrench(), np.array([0, 0, 10.0, 0, 0, 0])))
+    message = fill(WrenchStamped(), [0, 0, 10.0, 0, 0, 0])
     held.wait_for_status(
         'following wrench_command', lambda: held.ros.publish(f'/{NODE}/wrench_command', message)
     )
@@ -132,7 +132,7 @@ def test_a_wrench_presses_and_another_stiffness_gives_way(held):
         ([0, 0, -51.0, 0, 0, 0], 'has 51 N, expected up to wrench.force, 50 N'),
         ([0, 0, 0, 0, -11.0, 0], 'has 11 Nm, expected up to wrench.torque, 10 Nm'),
     ):
-        message = WrenchStamped(wrench=fill(Wrench(), np.array(wrench)))
+        message = fill(WrenchStamped(), wrench)
         status = held.wait_for_status(
             f'wrench_command refused: {told}',
             lambda message=message: held.ros.publish(f'/{NODE}/wrench_command', message),

@@ -10,7 +10,6 @@ import pytest
 pytest.importorskip('rclpy')
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from geometry_msgs.msg import Wrench
 from impedance_harness import NODE, TOOL, arm
 from ros_harness import client, running
 from std_msgs.msg import Float64MultiArray
@@ -51,7 +50,7 @@ def watched():
 def hit(watched, force=(0.0, 0.0, 60.0), seconds=0.1):
     """Be in the way of the tool for a moment; until the status is about it."""
     request = ApplyWrench.Request(frame=TOOL, duration=duration_message(seconds))
-    request.wrench = fill(Wrench(), np.append(force, np.zeros(3)))
+    fill(request.wrench, np.append(force, np.zeros(3)))
     called = watched.ros.call(ApplyWrench, '/robot_simulator/apply_wrench', request)
     assert called.result.code == Result.SUCCESS
 

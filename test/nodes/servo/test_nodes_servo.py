@@ -14,7 +14,7 @@ pytest.importorskip('rclpy')
 
 from arm import NAMES, ROBOT
 from diagnostic_msgs.msg import DiagnosticStatus
-from geometry_msgs.msg import PoseStamped, Twist, TwistStamped
+from geometry_msgs.msg import PoseStamped, TwistStamped
 from numpy.testing import assert_allclose
 from ros_harness import client, running
 from sensor_msgs.msg import JointState
@@ -91,7 +91,7 @@ class Arm:
         self.wait_for_status('waiting for a command', meanwhile=settle, period=1.0)
 
     def send_twist(self, twist, frame_id=''):
-        message = TwistStamped(twist=fill(Twist(), np.array(twist)))
+        message = fill(TwistStamped(), twist)
         message.header.frame_id = frame_id
         self.ros.publish(f'{SERVO}/twist_command', message)
 

@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip('rclpy')
 
-from geometry_msgs.msg import Wrench, WrenchStamped
+from geometry_msgs.msg import WrenchStamped
 from servo_harness import ROBOT, SERVO, MovingPlay, Q, play
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
@@ -73,7 +73,7 @@ class Guided(MovingPlay):
         noise = self._random.uniform(-0.05, 0.05, 6)
         wrench = self.wrench_of(np.concatenate([R.T @ self.force, np.zeros(3)]) + BIAS + noise)
         if wrench is not None:
-            message = WrenchStamped(wrench=fill(Wrench(), wrench))
+            message = fill(WrenchStamped(), wrench)
             message.header.frame_id = self.frame
             self.ros.publish(SENSOR, message)
 
