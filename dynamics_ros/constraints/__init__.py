@@ -38,6 +38,14 @@ from .jacobian import (
     support_projector,
 )
 from .kinds import ClosedLoop, Constraint, Constraints, Contact
+from .loops import (
+    Gap,
+    forward_dynamics_in_loops,
+    gravity_in_loops,
+    inverse_dynamics_in_loops,
+    loops_of,
+    widest_gap,
+)
 from .of_functions import ConfigurationConstraint, LinearConstraint
 from .operational_space import operational_space, projected_newton_euler
 
@@ -51,6 +59,7 @@ __all__ = [
     'Constraints',
     'Contact',
     'ElasticElement',
+    'Gap',
     'ImpactDerivatives',
     'LinearConstraint',
     'Stabilized',
@@ -67,12 +76,17 @@ __all__ = [
     'constraint_ranks',
     'contact_forces',
     'contact_positions',
+    'forward_dynamics_in_loops',
+    'gravity_in_loops',
     'impact',
     'impact_derivatives',
     'impact_energy_loss',
+    'inverse_dynamics_in_loops',
+    'loops_of',
     'operational_space',
     'projected_newton_euler',
     'soft_contact_forces',
     'split_forces',
     'support_projector',
+    'widest_gap',
 ]

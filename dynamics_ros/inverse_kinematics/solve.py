@@ -19,6 +19,7 @@ from dynamics_ros.multibody.arguments import check_count, check_positive
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .analytic import closed_form_of, closed_form_solutions
+from .in_loops import solve_in_loops
 from .problem import Candidate, Problem, ProblemOptions
 from .result import COLLIDING, CONVERGED, STALLED, TIMED_OUT, UNREACHABLE, InverseKinematicsResult
 from .search import Deadline, End, Vector
@@ -115,7 +116,8 @@ def solve(
 
     The search starts at the seed, then at points spread over the joint ranges, sorted by distance
     to the target and the same in every call, until one search converges. A floating or planar root
-    stays at its seed unless supports are given.
+    stays at its seed unless supports are given. A solution of a robot with ``loops`` closes them;
+    joints that do not move the frame move too, and starts are spread about the seed.
 
     Args:
         robot: the robot.
@@ -168,11 +170,16 @@ def solve(
     check_positive('timeout', timeout)
     check_count('max_restarts', max_restarts, least=0)
     check_count('random_seed', random_seed, least=0)
-    closed_form = closed_form_of(problem)
-    colliding: Candidate | None = None
     if collisions is not None:
         Collisions.check_robot(collisions, robot)
     began = time.perf_counter()
+    if robot.model.loops:
+        if supports:
+            raise InvalidArgumentError('supports', 'given', 'None for a robot with closed loops')
+        until = Deadline.after(began, 1.0, timeout)
+        return solve_in_loops(problem, until, began, max_restarts, random_seed, collisions)
+    closed_form = closed_form_of(problem)
+    colliding: Candidate | None = None
     unreachable = False
     if closed_form is not None:
         most = 1 if collisions is None else CLOSED_FORM_BRANCHES
@@ -309,6 +316,9 @@ def solve_all(
         posture,
     )
     problem = Problem(robot, target, frame, seed, options)
+    if robot.model.loops:
+        expected = 'one without, or inverse_kinematics, which finds one solution'
+        raise InvalidArgumentError('robot', 'has closed loops', expected)
     check_positive('timeout', timeout)
     check_count('max_restarts', max_restarts, least=0)
     check_count('max_solutions', max_solutions, least=1)

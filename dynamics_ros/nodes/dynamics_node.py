@@ -14,6 +14,11 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
+from dynamics_ros.constraints import (
+    forward_dynamics_in_loops,
+    gravity_in_loops,
+    inverse_dynamics_in_loops,
+)
 from dynamics_ros.control import FeedForward, JointMotion, LimitViolation
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation.contact_estimators import effort_model
@@ -40,6 +45,7 @@ from dynamics_ros.parameters.robot import check_known, check_unique
 from dynamics_ros.reasons import Explanation, Reason
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.conversions import (
+    Array,
     empty_efforts,
     fill_efforts,
     inertia_arrays,
@@ -53,7 +59,7 @@ from dynamics_ros.wire.services import (
     fill_torques,
     requested_acceleration,
 )
-from dynamics_ros.wire.templates import Evaluate
+from dynamics_ros.wire.templates import Evaluate, Source
 from dynamics_ros_msgs.srv import (
     ComputeDynamicsTerms,
     ComputeForwardDynamics,
@@ -71,14 +77,16 @@ class PreparedDynamics:
     Attributes:
         robot: the robot.
         names: joints whose gravity torques are published.
-        torques: kernel of these gravity torques.
-        commands: kernel of the gravity torques of the command joints; None without such joints.
+        torques: kernel of these gravity torques; an array that ``fill`` writes for closed loops.
+        command_joints: joints of the gravity commands.
+        commands: the same of the command joints.
     """
 
     robot: Robot
     names: tuple[str, ...]
-    torques: Kernel
-    commands: Kernel | None
+    torques: Kernel | Array
+    command_joints: tuple[str, ...]
+    commands: Kernel | Array
 
     @classmethod
     def of(cls, robot: Robot, command_joints: Sequence[str]) -> PreparedDynamics:
@@ -86,11 +94,29 @@ class PreparedDynamics:
 
         Raises:
             UnknownJointError: the robot does not have a command joint.
+            InvalidArgumentError: a command joint is passive.
         """
         check_known(robot, command_joints)
-        names = tuple(robot.joint_v_indices)
-        commands = _gravity_of(robot, command_joints) if command_joints else None
-        return cls(robot, names, _gravity_of(robot, names), commands)
+        for name in command_joints:
+            if name in robot.model.passive_joints:
+                problem = f'{name!r} is one of passive_joints'
+                raise InvalidArgumentError('command_joints', problem, 'joints with a motor')
+        names, commanded = tuple(robot.joint_v_indices), tuple(command_joints)
+        torques, commands = _gravity_of(robot, names), _gravity_of(robot, commanded)
+        return cls(robot, names, torques, commanded, commands)
+
+    def fill(self, q: Array) -> None:
+        """Write the gravity torques at q (nq) of a robot with closed loops.
+
+        Raises:
+            InfeasibleError: motors and loops do not hold the robot.
+        """
+        if not isinstance(self.torques, np.ndarray):
+            return
+        tau, indices = gravity_in_loops(self.robot, q), self.robot.joint_v_indices
+        self.torques[:] = tau[[indices[name] for name in self.names]]
+        if isinstance(self.commands, np.ndarray):
+            self.commands[:] = tau[[indices[name] for name in self.command_joints]]
 
     def warm_up(self) -> list[Callable[[], object]]:
         """Return functions that compile the kernels of the services."""
@@ -109,8 +135,10 @@ class PreparedDynamics:
         return slices
 
 
-def _gravity_of(robot: Robot, names: Sequence[str]) -> Kernel:
-    """Return the kernel of the gravity torques of some joints."""
+def _gravity_of(robot: Robot, names: Sequence[str]) -> Kernel | Array:
+    """Return the kernel of the gravity torques of some joints; for closed loops, or none: zeros."""
+    if robot.model.loops or not names:
+        return np.zeros(len(names))
     indices = [robot.joint_v_indices[name] for name in names]
     if indices == list(range(robot.nv)):
         return robot.kernel('gravity')  # which the services use as well
@@ -149,7 +177,7 @@ class GravityCommands(LifecycleCallbacks):
     """Topic of gravity torques for an effort controller, which needs ``command_joints``.
 
     Attributes:
-        kernel: kernel of the torques; None without command joints.
+        count: number of torques; 0 without command joints.
     """
 
     def __init__(
@@ -162,13 +190,13 @@ class GravityCommands(LifecycleCallbacks):
         self._node = node
         self._parameters = parameters
         self._topic: Output | None = None
-        self.kernel: Kernel | None = None
+        self.count = 0
         node.manage(self, on_change)
 
     @property
     def output(self) -> Output | None:
         """Publisher of the commands while they are sent, otherwise None."""
-        return self._topic if self._node.active and self.kernel is not None else None
+        return self._topic if self._node.active and self.count else None
 
     @property
     def exclusive_topic(self) -> str:
@@ -201,11 +229,11 @@ class GravityCommands(LifecycleCallbacks):
         """Deactivate the node before the process ends."""
         self._node.end()
 
-    def adopt(self, kernel: Kernel | None) -> None:
-        """Switch to the kernel of other joints; None ends the commands."""
-        if kernel is None and self.output is not None:
+    def adopt(self, count: int) -> None:
+        """Switch to a number of torques; 0 ends the commands."""
+        if not count and self.output is not None:
             self.deactivate()
-        self.kernel = kernel
+        self.count = count
 
     # --- transitions ----------------------------------------------------------------------------
 
@@ -224,10 +252,10 @@ class GravityCommands(LifecycleCallbacks):
 
     def deactivate(self) -> None:
         """Send zeros, unless the parameter ``commands_at_end`` is 'hold'."""
-        topic, kernel = self._topic, self.kernel
-        if topic is None or kernel is None or self._parameters.values.commands_at_end == 'hold':
+        topic = self._topic
+        if topic is None or not self.count or self._parameters.values.commands_at_end == 'hold':
             return
-        topic.publish(gravity_commands(kernel.trace.outputs[0].size))
+        topic.publish(gravity_commands(self.count))
         topic.wait_until_received()
 
     def cleanup(self) -> None:
@@ -252,6 +280,7 @@ class Dynamics(RobotComponent[DynamicsParameters]):
     """Component that publishes gravity torques and manages payload and gravity."""
 
     uses_masses = True
+    knows_loops = True
 
     def __init__(self, node: ManagedNode, context: RobotContext) -> None:
         super().__init__(node, context, DynamicsParameters)
@@ -292,7 +321,11 @@ class Dynamics(RobotComponent[DynamicsParameters]):
         if self._change is None or self._change[0] is not before:
             self._change = before, state.v  # a hand may move the arm already
         v = (state.v - self._change[1])[joints]
-        powers = (robot.gravity(state.q) - before.gravity(state.q))[joints] * v
+        now, then = (
+            gravity_in_loops(x, state.q) if x.model.loops else x.gravity(state.q)
+            for x in (robot, before)
+        )
+        powers = (now - then)[joints] * v
         if powers.sum() <= 0.0 or np.abs(v).max() < MOVING:
             return ''
         k = int(powers.argmax())
@@ -305,14 +338,14 @@ class Dynamics(RobotComponent[DynamicsParameters]):
     def adopt(self, prepared: PreparedDynamics) -> None:
         """Switch to the kernels of a robot, and publish payload and gravity."""
         self._prepared, self._state = prepared, None
-        self._gravity_commands.adopt(prepared.commands)
+        self._gravity_commands.adopt(len(prepared.command_joints))
         assert self.context.built is not None
         self._load.publish(self.context.built.request)
 
     def leave(self, prepared: Any) -> None:
         """End the gravity commands if the other robot cannot be used."""
         if isinstance(prepared, Exception):
-            self._gravity_commands.adopt(None)
+            self._gravity_commands.adopt(0)
             self._prepared = None
 
     def warm_up(self) -> Sequence[Callable[[], object]]:
@@ -373,8 +406,13 @@ class Dynamics(RobotComponent[DynamicsParameters]):
 
     def observe(self, state: RobotState) -> None:
         """Pass a state on to the identification of the payload."""
-        self.unavailable_reason, self._state = '', state
+        self.unavailable_reason, self._state = self.context.open_loop, state
         self._identification.update(state)
+
+    def write_inputs(self) -> None:
+        """Write the gravity torques of a robot with closed loops."""
+        if self._prepared is not None:
+            self._prepared.fill(self.arrays.q)
 
     def publications(self) -> list[Publication]:
         """Return the outputs: gravity torques, and gravity commands while they are active."""
@@ -382,15 +420,18 @@ class Dynamics(RobotComponent[DynamicsParameters]):
         prepared = self._prepared
         if prepared is None:
             return []
-        q, efforts = self.arrays.q, partial(empty_efforts, prepared.names)
-        torques, rate = {'effort': Evaluate(prepared.torques, (q,))}, self.rate_of
+        efforts, rate = partial(empty_efforts, prepared.names), self.rate_of
+        torques = {'effort': self._source(prepared.torques)}
         found = [publish(self._torques, efforts, torques, FRESH, rate('gravity_torques'))]
-        output, kernel = self._gravity_commands.output, self._gravity_commands.kernel
-        if output is not None and kernel is not None:
-            zeros = partial(gravity_commands, kernel.trace.outputs[0].size)
-            commands = {'data': Evaluate(kernel, (q,))}
+        output = self._gravity_commands.output
+        if output is not None:
+            zeros = partial(gravity_commands, self._gravity_commands.count)
+            commands = {'data': self._source(prepared.commands)}
             found.append(publish(output, zeros, commands, FRESH, rate('gravity_commands')))
         return found
+
+    def _source(self, torques: Kernel | Array) -> Source:
+        return torques if isinstance(torques, np.ndarray) else Evaluate(torques, (self.arrays.q,))
 
     def _commands_changed(self) -> None:
         """Update the outputs after gravity commands have begun or ended."""
@@ -408,10 +449,12 @@ class Dynamics(RobotComponent[DynamicsParameters]):
         acceleration = requested_acceleration(request, state, self.context.buffer)
         wrenches = external_wrenches(self.context, robot, request.external_wrenches)
         q, v = state.q, state.required('velocity')
+        self.context.check_closed(robot, q)
+        method = inverse_dynamics_in_loops if robot.model.loops else Robot.inverse_dynamics
         tau = await self.context.compute(
             robot,
             [kernel('inverse_dynamics', *wrenches)],
-            lambda owner: owner.inverse_dynamics(q, v, acceleration, wrenches),
+            lambda owner: method(owner, q, v, acceleration, wrenches),
         )
         fill_torques(response, robot, state.stamp, tau)
 
@@ -422,10 +465,12 @@ class Dynamics(RobotComponent[DynamicsParameters]):
         robot = state.robot
         wrenches = external_wrenches(self.context, robot, request.external_wrenches)
         q, v, effort = state.q, state.required('velocity'), state.required('effort')
+        self.context.check_closed(robot, q)
+        method = forward_dynamics_in_loops if robot.model.loops else Robot.forward_dynamics
         a = await self.context.compute(
             robot,
             [kernel('forward_dynamics', *wrenches)],
-            lambda owner: owner.forward_dynamics(q, v, effort, wrenches),
+            lambda owner: method(owner, q, v, effort, wrenches),
         )
         fill_accelerations(response, robot, a)
 
@@ -442,6 +487,9 @@ class Dynamics(RobotComponent[DynamicsParameters]):
     async def _trajectory_efforts(self, request: Any, response: Any) -> None:
         motion, settings = motion_of(request.trajectory), self.values.feed_forward
         robot = await self.context.first_robot()
+        if robot.model.loops:
+            expected = 'none; ~/compute_inverse_dynamics knows them'
+            raise InvalidArgumentError('trajectory', 'the robot has closed loops', expected)
         q = robot.neutral()
         if set(motion.names) < set(robot.joint_v_indices):
             await self.context.first_state()

@@ -39,7 +39,10 @@ STEP_TIME = 0.1
 """Time between two steps of gravity or payload while torques are sent [s]."""
 
 NO_REBUILD = frozenset(
-    {'robot_description', FILE, ARGUMENTS, 'joint_timeout', 'state_timeout', 'frame_prefix'}
+    {
+        *('robot_description', FILE, ARGUMENTS, 'frame_prefix'),
+        *('joint_timeout', 'state_timeout', 'loop_tolerance'),
+    }
 )
 """Parameters that do not change the robot, or change it in another way."""
 

@@ -24,7 +24,7 @@ from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.kernels import call_path
 from dynamics_ros.kernels.process import compile_process
 from dynamics_ros.model import build_model
-from dynamics_ros.model.description import RobotDescription
+from dynamics_ros.model.description import Loop, RobotDescription
 from dynamics_ros.model.formats import read_any
 from dynamics_ros.model.model import ROOT
 from dynamics_ros.model.urdf import read_urdf
@@ -113,6 +113,9 @@ def check_count(robot: Robot, count: int, argument: str) -> None:
         )
 
 
+ALL_DRIVEN = 'passive_joints is empty: all joints of the loops count as driven, and share the load'
+"""Doubt about a robot with loops."""
+
 GRAVITY_RATE, PAYLOAD_RATE = 2.0, 5.0
 """Largest rates of change of gravity [m/s^3], and of mass and first moment of the payload [kg/s,
 kg m/s], while torques are sent."""
@@ -183,6 +186,8 @@ class RobotRequest:
     root_joint: str = 'fixed'
     locked_names: tuple[str, ...] = ()
     locked_positions: tuple[float, ...] = ()
+    loops: tuple[str, ...] = ()
+    passive_joints: tuple[str, ...] = ()
     gravity: tuple[float, ...] = (0.0, 0.0, -9.81)
     backend: str = 'auto'
     payload: PayloadParameters = NO_PAYLOAD
@@ -213,8 +218,10 @@ class Built:
 
     def details(self) -> dict[str, str]:
         """Return properties of the robot and of its kernels, for diagnostics."""
-        kernels = self.robot.kernels.values()
+        kernels, model = self.robot.kernels.values(), self.robot.model
+        loops = {'closed loops': '; '.join(' '.join(loop) for loop in model.loops)}
         return {
+            **(loops if model.loops else {}),
             'robot': self.robot.name,
             'degrees of freedom': str(self.robot.nv),
             'warnings about the description': '; '.join(self.doubts) or 'none',
@@ -256,6 +263,7 @@ class RobotMaker:
             *description.robot.doubts,
             *robot.model.warnings,
             *filter(None, [robot.model.doubt]),
+            *([ALL_DRIVEN] if robot.model.loops and not robot.model.passive_joints else []),
         )
         return Built(request, robot, description, default_frame, prepared, seconds, doubts)
 
@@ -307,7 +315,8 @@ class RobotMaker:
         else:
             description = Description(read_description(given), given)
         locked = dict(zip(request.locked_names, request.locked_positions, strict=True))
-        model = build_model(description.robot, request.root_joint, request.gravity, locked)
+        closed = description.robot.with_loops(request.loops, request.passive_joints)
+        model = build_model(closed, request.root_joint, request.gravity, locked)
         return Robot(model, backend=request.backend, adjustable=True), description
 
 
@@ -352,6 +361,16 @@ def check_gravity(argument: str, gravity: Sequence[float] | NDArray[np.float64])
         raise InvalidArgumentError(argument, f'has {size:g} m/s^2', expected)
 
 
+def check_loops(loops: Sequence[str]) -> None:
+    """Refuse loops that are not ``frame other [kind]``, whatever the robot.
+
+    Raises:
+        InvalidArgumentError: one is not.
+    """
+    for loop in loops:
+        Loop.of(loop)
+
+
 def approached(request: RobotRequest, wanted: RobotRequest, dt: float) -> RobotRequest:
     """Return the wanted request with a gravity and a payload that are near those of a request.
 
@@ -383,6 +402,8 @@ def requested_values(parameters: RobotParameters, *, locked: bool = True) -> dic
     """Return the values of a request that parameters set, with or without locked joints."""
     values: dict[str, Any] = {
         'root_joint': parameters.root_joint,
+        'loops': parameters.loops,
+        'passive_joints': parameters.passive_joints,
         'backend': parameters.backend,
         'largest_payload': parameters.largest_payload,
     }
