@@ -9,9 +9,11 @@ from .closing import Stabilized, closed_state
 from .derivatives import (
     ConstrainedDerivatives,
     ConstrainedHybridDerivatives,
+    ConstrainedInverseDerivatives,
     ImpactDerivatives,
     constrained_forward_dynamics_derivatives,
     constrained_hybrid_dynamics_derivatives,
+    constrained_inverse_dynamics_derivatives,
     impact_derivatives,
 )
 from .dynamics import (
@@ -54,6 +56,7 @@ __all__ = [
     'ConfigurationConstraint',
     'ConstrainedDerivatives',
     'ConstrainedHybridDerivatives',
+    'ConstrainedInverseDerivatives',
     'Constraint',
     'ConstraintRanks',
     'Constraints',
@@ -71,6 +74,7 @@ __all__ = [
     'constrained_hybrid_dynamics',
     'constrained_hybrid_dynamics_derivatives',
     'constrained_inverse_dynamics',
+    'constrained_inverse_dynamics_derivatives',
     'constraint_bias',
     'constraint_jacobian',
     'constraint_ranks',
