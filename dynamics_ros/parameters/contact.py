@@ -38,7 +38,7 @@ class ArrowParameters:
 
 @dataclass(frozen=True)
 class WristSensorParameters:
-    """Force-torque sensor; mass, center_of_mass, bias and reversed by ~/identify_wrist_sensor."""
+    """Force-torque sensor; ~/identify_wrist_sensor finds all from mass to bias_deviation."""
 
     topic: str = parameter(
         '',
@@ -61,6 +61,22 @@ class WristSensorParameters:
     )
     reversed: bool = parameter(
         False, 'The driver states the wrench of the robot on the environment'
+    )
+    noise: tuple[float, ...] = parameter(
+        (0.0,) * 6,
+        'Standard deviation of a reading at rest; 0: unknown',
+        unit='N, Nm',
+        sizes=(6,),
+        minimum=0.0,
+        maximum=1e4,
+    )
+    bias_deviation: tuple[float, ...] = parameter(
+        (0.0,) * 6,
+        'Standard deviation of bias',
+        unit='N, Nm',
+        sizes=(6,),
+        minimum=0.0,
+        maximum=1e4,
     )
     gain: float = parameter(
         50.0, 'Bandwidth of ~/measured_wrench', unit='1/s', minimum=0.1, maximum=1e4

@@ -28,7 +28,7 @@ LEDGER = {
     'control': (3819, 2600),
     'demo': (1681, 1100),
     'doctor': (910, 500),
-    'estimation': (9166, 5300),
+    'estimation': (9182, 5300),
     'export': (1243, 1000),
     'fleet': (1691, 1200),
     'identification': (6849, 4700),
@@ -38,9 +38,9 @@ LEDGER = {
     'launching': (464, 200),
     'model': (4050, 3100),
     'multibody': (3590, 2500),
-    'nodes': (10998, 6300),
+    'nodes': (11055, 6300),
     'page': (1196, 700),
-    'parameters': (1365, 900),
+    'parameters': (1381, 900),
     'recordings': (1559, 1500),
     'simulation': (1865, 1600),
     'spatial': (2585, 2400),
@@ -48,7 +48,7 @@ LEDGER = {
     'wire': (2370, 1600),
     'launch': (190, 150),
     'files beside the rooms': (1479, 650),
-    'test': (53671, 45000),
+    'test': (53755, 45000),
 }
 """Lines of each room with its C and page sources: the most that are allowed now, and the budget.
 

@@ -156,6 +156,9 @@ INTERFACES = {
         'test_the_wrench_of_the_environment_is_published_in_the_sensors_axes',
         'test_load_bias_and_sign_are_identified_and_become_parameters',
     ),
+    'Joint states without efforts then leave': (
+        'test_without_efforts_the_sensor_alone_shows_contacts',
+    ),
     'runs the same estimators on a recording': (
         'test_the_node_says_the_same_of_the_same_messages',
     ),
