@@ -52,6 +52,7 @@ class Reason(str, Enum):
     STATES_CONTRADICTORY = 'states_contradictory'
     STATES_FROZEN = 'states_frozen'
     STATES_RARE = 'states_rare'
+    LOOP_OPEN = 'loop_open'
     EFFORTS_INVALID = 'efforts_invalid'
     EFFORTS_UNEXPECTED = 'efforts_unexpected'
     FRICTION_UNEXPECTED = 'friction_unexpected'

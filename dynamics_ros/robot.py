@@ -62,13 +62,16 @@ class Robot(RigidBodySystem):
         adjustable: bool = False,
         xacro_arguments: Mapping[str, object] | None = None,
         joint_kinds: Mapping[str, JointKind] | None = None,
+        loops: Sequence[str] = (),
+        passive_joints: Sequence[str] = (),
     ) -> None:
         """Read a robot from a description of any format, or take a model.
 
         MJCF is read by the library mujoco, SDF by drake. A single body on a free joint is then a
         floating base; sites and named frames become frames. q and v have the order of the file,
         with quaternions x, y, z, w and a base's velocity in its own frame. Damping, friction and
-        armature are stored in the joints of ``model``. Other elements are ignored with a warning.
+        armature are stored in the joints of ``model``, connect and weld equalities in its
+        ``loops``. Other elements are ignored with a warning.
 
         Args:
             source: path of a URDF, xacro, MJCF or SDF file, or URDF, MJCF or SDF text; or a Model,
@@ -77,6 +80,10 @@ class Robot(RigidBodySystem):
                 for URDF.
             gravity: in the root frame [m/s^2]; None takes that of MJCF, and -9.81 along z else.
             locked_joints, backend, adjustable, xacro_arguments, joint_kinds: see ``from_urdf``.
+            loops: two frames that coincide, each ``'frame other [position|pose|revolute]'``, beside
+                those of MJCF. Inverse kinematics satisfies them; the dynamics methods are those of
+                the open tree (``dynamics_ros.constraints.gravity_in_loops`` and others).
+            passive_joints: joints of loops without a motor, beside those of MJCF.
 
         Raises:
             ModelError: the description is not a robot; the error names element and reason.
@@ -84,7 +91,7 @@ class Robot(RigidBodySystem):
         """
         if isinstance(source, Model):
             options = (root_joint, gravity, locked_joints, xacro_arguments, joint_kinds)
-            if any(option is not None for option in options):
+            if loops or passive_joints or any(option is not None for option in options):
                 expected = 'a description to which root_joint, gravity and the like apply'
                 raise InvalidArgumentError('source', 'a Model', expected)
             model = source
@@ -92,7 +99,7 @@ class Robot(RigidBodySystem):
             arguments = {name: str(value) for name, value in (xacro_arguments or {}).items()}
             contents = read_any(source, arguments)
             model = build_model(
-                contents.robot,
+                contents.robot.with_loops(loops, passive_joints),
                 root_joint or contents.root_joint,
                 gravity if gravity is not None else contents.gravity or DEFAULT_GRAVITY,
                 locked_joints,

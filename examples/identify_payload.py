@@ -16,16 +16,22 @@ from sensor_msgs.msg import JointState
 from dynamics_ros_msgs.action import IdentifyPayload
 
 
-def identify(node: Node, goal: IdentifyPayload.Goal) -> Any:
-    """The result of the action of dynamics_node."""
-    client: Any = ActionClient(node, IdentifyPayload, 'dynamics_node/identify_payload')
-    latest(node, JointState, 'dynamics_node/gravity_torques')  # it knows robot and state
+def identify(
+    node: Node,
+    goal: IdentifyPayload.Goal,
+    server: str = 'dynamics_node/identify_payload',
+    output: str = 'dynamics_node/gravity_torques',
+    kind: Any = JointState,
+) -> Any:
+    """The result of the action of a node that has an output."""
+    client: Any = ActionClient(node, IdentifyPayload, server)
+    latest(node, kind, output)  # it knows robot and state
     client.wait_for_server()
     sent = client.send_goal_async(goal)
     rclpy.spin_until_future_complete(node, sent)
     handle = sent.result()
     if not handle.accepted:
-        raise SystemExit('dynamics_node does not take the goal; its log says why')
+        raise SystemExit(f'{server} does not take the goal; the log of the node says why')
     done = handle.get_result_async()
     rclpy.spin_until_future_complete(node, done)
     return done.result().result

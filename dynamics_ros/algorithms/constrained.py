@@ -23,9 +23,6 @@ from .task_space import REFERENCE, InvertedTask, Rows, TaskDynamics, Values, fra
 CONSTRAINT_ROWS = {'point': 3, 'surface': 6, 'normal': 1, 'position': 3, 'pose': 6, 'revolute': 5}
 """Number of rows of a constraint of each kind."""
 
-LOOP_KINDS = ('position', 'pose', 'revolute')
-"""Kinds that connect two frames of the robot; the other kinds hold a frame in the root frame."""
-
 DIRECTED = ('normal', 'revolute')
 """Kinds of constraints that need directions (see `Points`)."""
 

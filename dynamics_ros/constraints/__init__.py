@@ -9,9 +9,11 @@ from .closing import Stabilized, closed_state
 from .derivatives import (
     ConstrainedDerivatives,
     ConstrainedHybridDerivatives,
+    ConstrainedInverseDerivatives,
     ImpactDerivatives,
     constrained_forward_dynamics_derivatives,
     constrained_hybrid_dynamics_derivatives,
+    constrained_inverse_dynamics_derivatives,
     impact_derivatives,
 )
 from .dynamics import (
@@ -38,6 +40,14 @@ from .jacobian import (
     support_projector,
 )
 from .kinds import ClosedLoop, Constraint, Constraints, Contact
+from .loops import (
+    Gap,
+    forward_dynamics_in_loops,
+    gravity_in_loops,
+    inverse_dynamics_in_loops,
+    loops_of,
+    widest_gap,
+)
 from .of_functions import ConfigurationConstraint, LinearConstraint
 from .operational_space import operational_space, projected_newton_euler
 
@@ -46,11 +56,13 @@ __all__ = [
     'ConfigurationConstraint',
     'ConstrainedDerivatives',
     'ConstrainedHybridDerivatives',
+    'ConstrainedInverseDerivatives',
     'Constraint',
     'ConstraintRanks',
     'Constraints',
     'Contact',
     'ElasticElement',
+    'Gap',
     'ImpactDerivatives',
     'LinearConstraint',
     'Stabilized',
@@ -62,17 +74,23 @@ __all__ = [
     'constrained_hybrid_dynamics',
     'constrained_hybrid_dynamics_derivatives',
     'constrained_inverse_dynamics',
+    'constrained_inverse_dynamics_derivatives',
     'constraint_bias',
     'constraint_jacobian',
     'constraint_ranks',
     'contact_forces',
     'contact_positions',
+    'forward_dynamics_in_loops',
+    'gravity_in_loops',
     'impact',
     'impact_derivatives',
     'impact_energy_loss',
+    'inverse_dynamics_in_loops',
+    'loops_of',
     'operational_space',
     'projected_newton_euler',
     'soft_contact_forces',
     'split_forces',
     'support_projector',
+    'widest_gap',
 ]

@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,13 +14,24 @@ from numpy.typing import ArrayLike, NDArray
 from dynamics_ros.errors import RankDeficientError
 from dynamics_ros.multibody.arguments import boolean_mask, finite_together
 from dynamics_ros.multibody.kernel_methods import Wrenches
-from dynamics_ros.multibody.linear_systems import Array, rank, transposed
+from dynamics_ros.multibody.linear_systems import Array, apply, pseudo_inverse, rank, transposed
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .closing import differentiable
-from .dynamics import constrained_forward_dynamics, constrained_hybrid_dynamics, impact, independent
+from .dynamics import (
+    InverseDynamicsOptions,
+    actuated_mask,
+    constrained_forward_dynamics,
+    constrained_hybrid_dynamics,
+    constrained_inverse_dynamics,
+    impact,
+    independent,
+)
 from .jacobian import constraint_jacobian, prepared, split_forces, stacked
 from .kinds import Constraints, constraint_list
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class ConstrainedDerivatives(NamedTuple):
@@ -56,6 +67,17 @@ class ConstrainedHybridDerivatives(NamedTuple):
     forces_dv: Array
     forces_da: Array
     forces_dtau: Array
+
+
+class ConstrainedInverseDerivatives(NamedTuple):
+    """Derivatives of tau (..., nv, nv) and of forces (..., rows, nv) by q, v and a."""
+
+    tau_dq: Array
+    tau_dv: Array
+    tau_da: Array
+    forces_dq: Array
+    forces_dv: Array
+    forces_da: Array
 
 
 class ImpactDerivatives(NamedTuple):
@@ -151,6 +173,66 @@ def constrained_hybrid_dynamics_derivatives(
         of_tau.append(np.where(given[:, None], needed, np.diag(1.0 * ~given) * (index == 3)))
         of_forces.append(of_force)
     return ConstrainedHybridDerivatives(*of_a, *of_tau, *of_forces)
+
+
+def constrained_inverse_dynamics_derivatives(
+    robot: RigidBodySystem,
+    q: ArrayLike,
+    v: ArrayLike,
+    a: ArrayLike,
+    contacts: Constraints,
+    **options: Unpack[InverseDynamicsOptions],
+) -> ConstrainedInverseDerivatives:
+    """Derivatives of ``constrained_inverse_dynamics`` by q, v and a.
+
+    They are those of its equations at constant passive torques. A change of q or v alone usually
+    breaks J a + J-dot v = 0, which these do not contain.
+
+    With criterion 'minimum_torque', the torques of the actuators and some n of the passive joints
+    satisfy J w = 0, w = (tau, n), so that dw and df solve
+
+        S dw + J^T df = d(ID) - d(J^T) f,   J dw = -dJ w,
+
+    where S selects the actuators. With 'minimum_constraint_force', f = J w with w = (0, n).
+
+    Args:
+        robot, q, v, a: as for ``constrained_inverse_dynamics``.
+        contacts: as for ``constrained_forward_dynamics_derivatives``.
+        options: those of ``constrained_inverse_dynamics``.
+
+    Raises:
+        InvalidArgumentError: the derivatives of a constraint are not known.
+        RankDeficientError: rows depend on each other, or do not determine a passive joint.
+    """
+    active = actuated_mask(robot, options.get('actuated'))
+    tau, forces = constrained_inverse_dynamics(robot, q, v, a, contacts, **options)
+    q, v, a = finite_together(q=(q, robot.nq), v=(v, robot.nv), a=(a, robot.nv))
+    system = _System.of(robot, q, v, a, forces, contacts, options.get('external_wrenches'))
+    J, needed = system.J, (-system.by_q[0], -system.by_v[0], system.M)
+    J_p = J[..., ~active]
+    if int(np.min(rank(J_p), initial=J_p.shape[-1])) < J_p.shape[-1]:
+        raise RankDeficientError(
+            'J of the passive joints', int(np.min(rank(J_p))), J_p.shape[-1], 'lock free joints'
+        )
+    w = np.zeros(tau.shape)
+    if options.get('criterion', 'minimum_torque') == 'minimum_torque':
+        w[..., active] = tau[..., active]
+        w[..., ~active] = -apply(pseudo_inverse(J_p), apply(J, w))
+        selected = replace(system, M=np.diag(1.0 * active))
+        drift = [-_rates_by_q(robot, q, w, contacts), *[np.zeros(J.shape)] * 2]
+        parts = [selected.solve(*pair) for pair in zip(needed, drift, strict=True)]
+        of_tau = [active[:, None] * x for x, _ in parts]
+        return ConstrainedInverseDerivatives(*of_tau, *(-f for _, f in parts))
+    w[..., ~active] = apply(pseudo_inverse(J_p), forces)
+    drift = [_rates_by_q(robot, q, w, contacts), *[np.zeros(J.shape)] * 2]
+    of_forces = [
+        dJ_w + transposed(pseudo_inverse(J_p)) @ (x[..., ~active, :] - transposed(J_p) @ dJ_w)
+        for x, dJ_w in zip(needed, drift, strict=True)
+    ]
+    of_tau = [
+        active[:, None] * (x - transposed(J) @ f) for x, f in zip(needed, of_forces, strict=True)
+    ]
+    return ConstrainedInverseDerivatives(*of_tau, *of_forces)
 
 
 def impact_derivatives(

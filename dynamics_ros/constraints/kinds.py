@@ -17,8 +17,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics_ros.algorithms.constrained import CONSTRAINT_ROWS, DIRECTED, LOOP_KINDS
+from dynamics_ros.algorithms.constrained import CONSTRAINT_ROWS, DIRECTED
 from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.model.description import LOOP_KINDS
 from dynamics_ros.model.joints import plane_axes
 from dynamics_ros.multibody.arguments import (
     finite_matrix,

@@ -86,6 +86,10 @@ CURES = {
     Reason.POSITIONS_BEYOND_LIMITS: (
         'joint_states are in radians and metres: convert degrees or millimetres in the driver'
     ),
+    Reason.LOOP_OPEN: (
+        'calibrate the encoders of the joints of the loop, or correct the lengths of its links in '
+        'the description; loop_tolerance bounds the gap'
+    ),
     Reason.EFFORT_MISSING: EFFORTS,
     Reason.EFFORTS_INVALID: EFFORTS,
     Reason.STAMP_MISSING: 'have the driver set header.stamp of its joint states',

@@ -93,12 +93,16 @@ class SensorLoad:
         center_of_mass: its centre in the sensor's frame [m].
         bias: (6) force [N] and torque [Nm] that are subtracted, after ``reversed``.
         reversed: whether the driver states the wrench of the robot on the environment.
+        noise: (6) standard deviation of one reading [N, Nm]; 0 if it is not known.
+        bias_deviation: (6) standard deviation of the bias [N, Nm].
     """
 
     mass: float = 0.0
     center_of_mass: tuple[float, ...] = (0.0, 0.0, 0.0)
     bias: tuple[float, ...] = (0.0,) * 6
     reversed: bool = False
+    noise: tuple[float, ...] = (0.0,) * 6
+    bias_deviation: tuple[float, ...] = (0.0,) * 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,15 +111,11 @@ class SensorEstimate:
 
     Attributes:
         payload: mass and centre of mass in the sensor's frame; its residual is of the forces [N].
-        load: the same with bias and sign.
-        bias_deviation: (6) standard deviation of the bias [N, Nm].
-        noise: (6) standard deviation of one reading at rest [N, Nm].
+        load: the same with bias, sign and deviations.
     """
 
     payload: PayloadEstimate
     load: SensorLoad
-    bias_deviation: Array
-    noise: Array
 
 
 class _Posture(NamedTuple):
@@ -254,8 +254,11 @@ class WristSensorIdentifier:
             samples=self.samples,
             windows=len(postures),
         )
-        load = SensorLoad(mass, tuple(center.tolist()), tuple(bias.tolist()), is_reversed)
-        return SensorEstimate(payload, load, bias_deviation, noise)
+        numbers = (tuple(x.tolist()) for x in (bias, noise, bias_deviation))
+        bias_found, *deviations = numbers
+        center_found = tuple(center.tolist())
+        load = SensorLoad(mass, center_found, bias_found, is_reversed, *deviations)
+        return SensorEstimate(payload, load)
 
 
 def _angle(a: Array, b: Array) -> float:
@@ -295,6 +298,7 @@ class WristSensor:
         load: what is subtracted; may be replaced at any time.
         wrench: (6) latest wrench at the frame's origin in its axes [N, Nm]; NaN before the first.
         touched: whether it is a contact.
+        variance: (6) of the noise of ``wrench`` [N^2, Nm^2].
     """
 
     def __init__(self, robot: Robot, frame: str, load: SensorLoad, gain: float) -> None:
@@ -315,16 +319,26 @@ class WristSensor:
         self.wrench = np.full(6, np.nan)
         self.touched = False
         self._filtered = np.zeros(6)
+        self.variance = np.zeros(6)
         self._momentum = np.zeros(6)
         self._stamp: int | None = None
 
-    def update(self, stamp: int, q: Array, v: Array, reading: Array) -> Array:
+    @property
+    def covariance(self) -> Array:
+        """Covariance (6, 6) of ``wrench``: noise of the readings, and deviation of the bias.
+
+        Errors of mass and centre of mass, and noise of the velocities, are not included.
+        """
+        return np.diag(self.variance + np.square(self.load.bias_deviation))
+
+    def update(self, stamp: int, q: Array, v: Array, reading: Array, count: int = 1) -> Array:
         """Processes a reading with the state of its time; returns ``wrench``.
 
         Args:
             stamp: time of the state [ns].
             q, v: configuration (nq) and velocity (nv).
             reading: (6) mean of the readings since the last state [N, Nm].
+            count: number of these readings.
         """
         load, robot = self.load, self.robot
         rotation = robot.forward_kinematics(q, self.frame)[:3, :3]
@@ -342,12 +356,14 @@ class WristSensor:
             ]
         )
         dt = MAX_GAP if self._stamp is None else (stamp - self._stamp) * 1e-9
+        noise = np.square(load.noise) / count
         if 0.0 < dt < MAX_GAP:
             share = -math.expm1(-self.gain * dt)
             rate = (momentum - self._momentum) / dt
             self._filtered = self._filtered + share * (rate - known - self._filtered)
+            self.variance = (1.0 - share) ** 2 * self.variance + share**2 * noise
         elif dt:
-            self._filtered = -known
+            self._filtered, self.variance = -known, noise
         self._momentum, self._stamp = momentum, stamp
         self.wrench = np.concatenate(
             [rotation.T @ self._filtered[:3], rotation.T @ self._filtered[3:]]

@@ -24,6 +24,7 @@ from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .analytic import closed_form_of, closed_form_solutions
 from .chain import chain_of
+from .in_loops import solve_in_loops
 from .options import Options, SolveAllOptions, SolveOptions, check_known
 from .problem import Candidate, Problem
 from .result import (
@@ -95,7 +96,8 @@ def solve(
 
     The search starts at the seed, then at points spread over the joint ranges, sorted by distance
     to the target and the same in every call, until one search converges. A floating or planar root
-    stays at its seed unless supports are given.
+    stays at its seed unless supports are given. A solution of a robot with ``loops`` closes them;
+    joints that do not move the frame move too, and starts are spread about the seed.
 
     Args:
         robot: the robot.
@@ -131,9 +133,11 @@ def solve(
 def _solve(problem: Problem) -> InverseKinematicsResult:
     options = problem.options
     collisions, timeout, max_restarts = options.collisions, options.timeout, options.max_restarts
+    began = time.perf_counter()
+    if problem.robot.model.loops:
+        return solve_in_loops(problem, Deadline.after(began, 1.0, timeout), began)
     closed_form = closed_form_of(problem)
     colliding: Candidate | None = None
-    began = time.perf_counter()
     unreachable = False
     if closed_form is not None:
         most = 1 if collisions is None else CLOSED_FORM_BRANCHES
@@ -240,6 +244,9 @@ def solve_all(
     options.setdefault('timeout', ALL_TIMEOUT)
     given = Options(**options)
     problem = Problem(robot, target, frame, seed, given)
+    if robot.model.loops:
+        expected = 'one without, or inverse_kinematics, which finds one solution'
+        raise InvalidArgumentError('robot', 'has closed loops', expected)
     given.check(robot)
     collisions, most = given.collisions, given.max_solutions
     closed_form = closed_form_of(problem)

@@ -12,7 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, get_args
 
-from dynamics_ros.errors import InvalidArgumentError, ModelError, UnknownJointError
+from dynamics_ros.errors import (
+    InvalidArgumentError,
+    ModelError,
+    UnknownFrameError,
+    UnknownJointError,
+)
 from dynamics_ros.spatial import Inertia, Matrix3, Transform, Vector3
 
 from .composition import with_locked, with_ranges_of_followers
@@ -50,7 +55,8 @@ def build_model(
         joint_kinds: joint name to the kind that replaces that of the description.
 
     Raises:
-        UnknownJointError: a kind is given for an unknown joint.
+        UnknownJointError: a kind is given for an unknown joint, or one is called passive.
+        UnknownFrameError: a loop has an unknown frame.
         InvalidArgumentError: an unknown root joint, a gravity that is not three finite numbers, a
             locked joint that does not exist, cannot be locked, or has no finite position.
         ModelError: a mimic joint follows a joint of several coordinates, or a kind is given for a
@@ -60,6 +66,13 @@ def build_model(
         raise InvalidArgumentError('root_joint', repr(root_joint), f'one of {ROOT_JOINTS}')
     description, renamed = _without_world(description, root_joint)
     builder = _Builder(description, root_joint, joint_kinds or {})
+    for frame in (x for loop in description.loops for x in loop[:2]):
+        if frame not in builder.frames:
+            raise UnknownFrameError('loops', frame, builder.frames)
+    own = [joint.name for joint in builder.joints if joint.leader is None]
+    for name in description.passive_joints:
+        if name not in own:
+            raise UnknownJointError('passive_joints', name, own)
     model = Model(
         name=description.name,
         joints=tuple(builder.joints),
@@ -75,6 +88,8 @@ def build_model(
             builder.frames[link.name].body for link in description.links if link.has_geometry
         ),
         tool_frame=tool_frame(description),
+        loops=description.loops,
+        passive_joints=description.passive_joints,
     )
     model = with_ranges_of_followers(model)
     if locked_joints:
@@ -202,6 +217,9 @@ def _without_world(
         links=tuple(replace(x, name=name(x.name)) for x in description.links),
         joints=tuple(
             replace(x, parent=name(x.parent), child=name(x.child)) for x in description.joints
+        ),
+        loops=tuple(
+            x._replace(frame=name(x.frame), other=name(x.other)) for x in description.loops
         ),
     )
     return renamed, (warning,)

@@ -17,6 +17,7 @@ from operator import add
 from dynamics_ros.errors import InvalidArgumentError, UnknownJointError, UnknownNameError
 from dynamics_ros.spatial import Inertia, Transform
 
+from .description import Loop
 from .doubts import LOG, NO_COMMON_RANGE, NO_FOLLOWER_VELOCITY, Doubts
 from .hardened_xml import MAXIMUM_NUMBER, quoted
 from .joints import OneCoordinate
@@ -118,6 +119,11 @@ def with_tool(model: Model, tool: Model, at: str, pose: Transform, prefix: str =
         nv=model.nv + tool.nv,
         with_geometry=model.with_geometry | {carriers[i][0] for i in tool.with_geometry},
         tool_frame=default,
+        loops=(
+            *model.loops,
+            *(Loop(prefix + x.frame, prefix + x.other, x.kind) for x in tool.loops),
+        ),
+        passive_joints=(*model.passive_joints, *(prefix + x for x in tool.passive_joints)),
     )
 
 
@@ -270,8 +276,15 @@ def _renumbered(
         nq=len(q),
         nv=len(v),
         with_geometry=frozenset(carriers[i][0] for i in model.with_geometry if i in carriers),
+        passive_joints=tuple(x for x in model.passive_joints if x in names),
     )
-    return with_ranges_of_followers(changed)
+    bodies = {frame.name: frame.body for frame in changed.frames}
+    loops = tuple(
+        x
+        for x in model.loops
+        if {x.frame, x.other} <= bodies.keys() and bodies[x.frame] != bodies[x.other]
+    )
+    return with_ranges_of_followers(replace(changed, loops=loops))
 
 
 def _carried(

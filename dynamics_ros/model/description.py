@@ -9,8 +9,11 @@ Plain frozen records, independent of XML: ``urdf.py`` and the readers in ``forma
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
+
+from dynamics_ros.errors import InvalidArgumentError
 
 Triple = tuple[float, float, float]
 Matrix3 = tuple[Triple, Triple, Triple]
@@ -77,6 +80,36 @@ class Mimic:
     offset: float = 0.0
 
 
+LOOP_KINDS = ('position', 'pose', 'revolute')
+"""Kinds of joints that close a loop: ball joints or pins, welds, hinges about the z axes."""
+
+
+class Loop(NamedTuple):
+    """Joint that closes a kinematic loop: two frames that coincide.
+
+    Attributes:
+        frame, other: names of the frames.
+        kind: one of ``LOOP_KINDS``: what coincides is the origins, the poses, or the origins and
+            the z axes.
+    """
+
+    frame: str
+    other: str
+    kind: str = 'position'
+
+    @classmethod
+    def of(cls, text: str) -> Loop:
+        """Read ``frame other [kind]``.
+
+        Raises:
+            InvalidArgumentError: the text is something else.
+        """
+        words = text.split()
+        if len(words) not in (2, 3) or not {*words[2:]} <= {*LOOP_KINDS}:
+            raise InvalidArgumentError('loops', repr(text), f"'frame other' and {LOOP_KINDS}")
+        return cls(*words)
+
+
 @dataclass(frozen=True)
 class LinkDescription:
     """Link: its name, its inertial (None if massless), and whether it has any geometry."""
@@ -112,6 +145,7 @@ class JointDescription:
 class RobotDescription:
     """Tree of links and joints. Joints are in tree order: a parent comes before its children.
 
+    ``loops`` are joints that the tree does not contain, ``passive_joints`` joints without a motor.
     ``doubts`` has a sentence for each element that is usable but probably not intended.
     """
 
@@ -119,7 +153,23 @@ class RobotDescription:
     root: str
     links: tuple[LinkDescription, ...]
     joints: tuple[JointDescription, ...] = field(default=())
+    loops: tuple[Loop, ...] = ()
+    passive_joints: tuple[str, ...] = ()
     doubts: tuple[str, ...] = field(default=(), compare=False)
+
+    def with_loops(
+        self, loops: Iterable[str], passive_joints: Iterable[str] = ()
+    ) -> RobotDescription:
+        """Return the description with further loops and passive joints.
+
+        Raises:
+            InvalidArgumentError: a loop is not ``frame other [kind]``.
+        """
+        return replace(
+            self,
+            loops=(*self.loops, *map(Loop.of, loops)),
+            passive_joints=tuple(dict.fromkeys((*self.passive_joints, *passive_joints))),
+        )
 
 
 class Contents(NamedTuple):

@@ -15,7 +15,7 @@ from dynamics_ros.computed_once import computed_once
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
 from dynamics_ros.spatial import Inertia, Motion, Scalar, Transform, Vector3
 
-from .description import Limits
+from .description import Limits, Loop
 from .doubts import NO_MASS, Doubts
 from .hardened_xml import MAXIMUM_NUMBER
 from .joints import JointKind, VaryingJoint
@@ -170,6 +170,8 @@ class Model(Stated):
         nq, nv: sizes of q and v.
         with_geometry: bodies with a visual or collision element on one of their links.
         tool_frame: frame to use where none is named, as ``tool_frame.tool_frame`` finds it.
+        loops: joints of closed loops, which are not among ``joints``.
+        passive_joints: joints of ``joints`` without a motor; only loops or springs move them.
         warnings: sentences about unusable limits of mimic joints and renamed links.
     """
 
@@ -185,6 +187,8 @@ class Model(Stated):
     nv: int
     with_geometry: frozenset[int] = frozenset()
     tool_frame: str = field(default='', compare=False)
+    loops: tuple[Loop, ...] = ()
+    passive_joints: tuple[str, ...] = ()
     warnings: tuple[str, ...] = field(default=(), compare=False)
 
     @computed_once

@@ -27,7 +27,6 @@ from dynamics_ros.algorithms.configuration import rate_map
 from dynamics_ros.algorithms.constrained import (
     CONSTRAINT_ROWS,
     DIRECTED,
-    LOOP_KINDS,
     Constraint,
     Points,
     constrained_dynamics_derivatives,
@@ -89,6 +88,7 @@ from dynamics_ros.algorithms.task_space import PIVOTS
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import autodiff
 from dynamics_ros.model import Frame, Model
+from dynamics_ros.model.description import LOOP_KINDS
 from dynamics_ros.spatial import Scalar
 
 BY = ('q', 'v', 'tau')

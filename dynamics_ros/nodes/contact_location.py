@@ -58,7 +58,7 @@ class ContactLocalization:
         """Switch to a robot; the thread reads the geometry once for each description."""
         context = self._context
         self._locator = None
-        self._reset()
+        self.reset()
         if not self._component.values.location.enabled:
             self.status = 'location.enabled is false'
             return
@@ -99,7 +99,7 @@ class ContactLocalization:
         """Start locating the current contact, at the rate of the parameters."""
         if external.report.state is ContactState.NONE:
             if self.latest is not None or self._searching:
-                self._reset()
+                self.reset()
             return
         locator = self._locator
         if locator is None or self._searching:
@@ -138,7 +138,8 @@ class ContactLocalization:
         )
         self._context.submit(self._worker, search, LOCATION).add_done_callback(on_done)
 
-    def _reset(self) -> None:
+    def reset(self) -> None:
+        """Forget the contact."""
         self._contact_count += 1
         self._searching = False
         self.latest = None

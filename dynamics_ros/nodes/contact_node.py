@@ -27,6 +27,7 @@ from dynamics_ros.nodes.outputs import LATCHED, FrameOutputs, Output, Publicatio
 from dynamics_ros.nodes.services import WatchAction
 from dynamics_ros.nodes.wrist_sensor import WristSensorInput
 from dynamics_ros.parameters.contact import ContactParameters
+from dynamics_ros.reasons import Explanation, Reason, reason_of
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.cdr import packed_stamp
 from dynamics_ros.wire.contact_markers import ARROWS, Sizes, contact_markers
@@ -211,6 +212,8 @@ NAME = 'contact_node'
 LIVE_PARAMETERS = frozenset({'publish_rate', 'markers.rate', 'markers.force_scale'})
 """Parameters that take effect without rebuilding the estimators."""
 
+NOT_ALONE = Explanation(Reason.OK, '')
+
 TORQUE_TO_FORCE = 5.0
 """Ratio of the lengths of the arrows of 1 Nm and 1 N, for torques of forces at 20 cm [1/m]."""
 
@@ -232,6 +235,7 @@ class Contact(RobotComponent[ContactParameters]):
         self._location = ContactLocalization(self)
         self._messages: ContactMessages | None = None
         self._last: tuple[RobotState, ExternalTorques] | None = None
+        self._alone = NOT_ALONE
         self._torques = Output(node, JointState, '~/external_torques')
         self._state = Output(node, ContactStateMessage, '~/contact_state')
         self._events = Output(node, ContactStateMessage, '~/contact_events', LATCHED)
@@ -285,7 +289,7 @@ class Contact(RobotComponent[ContactParameters]):
     def outputs(self) -> list[Output]:
         """Return the publishers of torques, contact, feet, friction, frames and markers."""
         single = self._torques, self._state, self._events, self._feet, self._friction
-        measured = [] if self._wrist is None else [self._wrist.output]
+        measured = [] if self._wrist is None else self._wrist.outputs
         return [*single, *measured, *self._frame_outputs.values(), self._markers]
 
     def details(self) -> dict[str, str]:
@@ -333,20 +337,29 @@ class Contact(RobotComponent[ContactParameters]):
         if self._wrist is not None:
             self._wrist.update(state)
         external = pipeline.update(state)
-        if messages.add_compiled():
+        alone = self._by_sensor_alone(state) if external is None else None
+        if messages.add_compiled() or bool(self._alone) != (alone is not None):
             self.context.begin_epoch()
         elif not messages.wrenches:
             pipeline.wrenches_ready()  # else it warns that their kernel is being compiled
+        self._alone = NOT_ALONE
         contradiction = self.context.inputs.doubts.contradiction
         self.unavailable_reason, self.warning = (
             pipeline.unavailable_reason or contradiction,
             pipeline.warning,
         )
+        if alone is not None and not contradiction:
+            why = 'contacts behind the wrist sensor alone: ', pipeline.unavailable_reason
+            self._alone = Explanation(Reason.EFFORT_MISSING, *why)
+            self.unavailable_reason, self.warning, external = '', self._alone, alone
         if external is None or contradiction:
             return
-        estimated_state = pipeline.estimated_state or state
-        self._location.update(estimated_state, external)
-        if self._wrist is not None:
+        estimated_state = state if self._alone else pipeline.estimated_state or state
+        if self._alone:
+            self._location.reset()
+        else:
+            self._location.update(estimated_state, external)
+        if self._wrist is not None and not self._alone:
             external = self._wrist.judge(estimated_state, external, pipeline)
             self.warning = self.warning or self._wrist.warning
         self._last = estimated_state, external
@@ -356,6 +369,12 @@ class Contact(RobotComponent[ContactParameters]):
             self._event = event
             self.write_inputs()
             self._events.send(messages.contact_state.filled(), packed_stamp(estimated_state.time))
+
+    def _by_sensor_alone(self, state: RobotState) -> ExternalTorques | None:
+        """Return the contact that the wrist sensor shows if the robot reports no efforts."""
+        assert self._pipeline is not None, 'the state has been processed'
+        no_efforts = reason_of(self._pipeline.unavailable_reason) is Reason.EFFORT_MISSING
+        return self._wrist.alone(state) if self._wrist is not None and no_efforts else None
 
     def write_inputs(self) -> None:
         """Write the latest estimates to the arrays that fill the messages."""
@@ -370,6 +389,8 @@ class Contact(RobotComponent[ContactParameters]):
             return []
         messages.renew()
         torques, state = messages.external_torques, messages.contact_state
+        if self._alone:
+            return [Publication(self._state, state, rate=rate)]
         found = [
             Publication(self._torques, torques, rate=rate),
             Publication(self._state, state, rate=rate),
@@ -420,7 +441,7 @@ class Contact(RobotComponent[ContactParameters]):
     @property
     def detection_problem(self) -> str:
         """Why collisions cannot be detected at present; '' if they can."""
-        return self.problem or self.unavailable_reason
+        return self.problem or self.unavailable_reason or self._alone
 
     def acknowledge(self) -> None:
         """Reset a latched collision; observer and tare continue."""

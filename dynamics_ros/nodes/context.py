@@ -16,7 +16,8 @@ from rclpy.executors import Executor
 from rclpy.node import Node
 from rclpy.task import Future
 
-from dynamics_ros.errors import NoModelError
+from dynamics_ros.constraints import widest_gap
+from dynamics_ros.errors import InvalidArgumentError, NoModelError
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.kernels.process.system import give_back
@@ -26,12 +27,14 @@ from dynamics_ros.nodes.outputs import Plan, cap
 from dynamics_ros.nodes.parameters import ParameterSet
 from dynamics_ros.nodes.reporting import FaultLog
 from dynamics_ros.nodes.robot_changes import Component, RobotChanges
-from dynamics_ros.nodes.robot_request import Built, FrameNames, check_gravity
+from dynamics_ros.nodes.robot_request import Built, FrameNames, check_gravity, check_loops
 from dynamics_ros.nodes.workers import Threads, Worker
 from dynamics_ros.parameters.robot import RobotParameters
+from dynamics_ros.reasons import Explanation, Figure, Reason
 from dynamics_ros.robot import Robot
 from dynamics_ros.settings import Settings
 from dynamics_ros.wire.cdr import packed_stamp
+from dynamics_ros.wire.conversions import Array
 
 Answer = TypeVar('Answer')
 
@@ -51,6 +54,7 @@ class RobotContext:
         components: components, in the order in which they process a state.
         names: names of the frames in messages.
         faults: log of unexpected errors.
+        open_loop: which loop the last state contradicts; empty if none.
     """
 
     def __init__(self, node: Node) -> None:
@@ -62,9 +66,11 @@ class RobotContext:
         self.components: list[Component] = []
         self._on_change: list[Callable[[], None]] = []
         self.faults = FaultLog.of(node)
+        self.open_loop = Explanation(Reason.OK, '')
         self.names = FrameNames('', self.parameters.values.frame_prefix)
         self.parameters.add_listener(self._parameters_changed)
         self.parameters.add_check(lambda values: check_gravity('gravity', values.gravity))
+        self.parameters.add_check(lambda values: check_loops(values.loops))
         self.changes = RobotChanges(
             *(node, self.parameters, self.threads, self.components),
             self._adopt,
@@ -244,6 +250,8 @@ class RobotContext:
 
     def _on_state(self, state: RobotState, answer: bool) -> None:
         """Process a new state in all components, and publish their outputs if ``answer`` is set."""
+        if self.robot is not None and self.robot.model.loops:
+            self.open_loop = self.find_open_loop(self.robot, state.q)
         for component in self.components:
             if component.problem:
                 continue
@@ -272,6 +280,27 @@ class RobotContext:
                 batch.publish(stamp)
             except Exception as error:
                 self.faults.report('publishing', error)
+
+    def find_open_loop(self, robot: Robot, q: Array) -> Explanation:
+        """Return which loop of a robot is open at q (nq), and how far; empty if none is."""
+        if not robot.model.loops:
+            return Explanation(Reason.OK, '')
+        (loop, distance, angle), tolerance = widest_gap(robot, q), self.parameters.values
+        if max(distance, angle) <= tolerance.loop_tolerance:
+            return Explanation(Reason.OK, '')
+        frames = f'the loop of {loop.frame!r} and {loop.other!r} is open by '
+        figures = Figure(1e3 * distance, '.3g'), ' mm', ' and ', Figure(angle, '.3g'), ' rad'
+        bound = f'; loop_tolerance is {tolerance.loop_tolerance:g} m or rad'
+        return Explanation(Reason.LOOP_OPEN, frames, *figures[: 5 if angle else 2], bound)
+
+    def check_closed(self, robot: Robot, q: Array) -> None:
+        """Refuse a state q (nq) of a request that contradicts a loop.
+
+        Raises:
+            InvalidArgumentError: a loop is open.
+        """
+        if problem := self.find_open_loop(robot, q):
+            raise InvalidArgumentError('state', problem, 'positions that close the loops')
 
     def begin_epoch(self) -> None:
         """Discard the plan of the outputs, so that the next state builds a new one."""

@@ -14,6 +14,11 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
+from dynamics_ros.constraints import (
+    forward_dynamics_in_loops,
+    gravity_in_loops,
+    inverse_dynamics_in_loops,
+)
 from dynamics_ros.control import FeedForward, JointMotion, LimitViolation
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation.contact_estimators import effort_model
@@ -38,6 +43,7 @@ from dynamics_ros.parameters.robot import check_known, check_unique
 from dynamics_ros.reasons import Explanation, Reason
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.conversions import (
+    Array,
     empty_efforts,
     fill,
     fill_efforts,
@@ -54,7 +60,7 @@ from dynamics_ros.wire.services import (
     fill_torques,
     requested_acceleration,
 )
-from dynamics_ros.wire.templates import Evaluate
+from dynamics_ros.wire.templates import Evaluate, Source
 from dynamics_ros_msgs.msg import Payload
 from dynamics_ros_msgs.srv import (
     ComputeDynamicsTerms,
@@ -71,17 +77,35 @@ class PreparedDynamics(NamedTuple):
 
     Attributes:
         robot: the robot.
-        torques: kernel of the gravity torques of all joints.
-        commands: kernel of those of the command joints; None without such joints.
+        torques: kernel of the gravity torques of all joints; an array, which ``fill`` writes, of a
+            robot with closed loops.
+        joints: command joints.
+        commands: the same of these; None without such joints.
     """
 
     robot: Robot
-    torques: Kernel
-    commands: Kernel | None
+    torques: Kernel | Array
+    joints: tuple[str, ...]
+    commands: Kernel | Array | None
+
+    def fill(self, q: Array) -> None:
+        """Write the gravity torques at q (nq) of a robot with closed loops.
+
+        Raises:
+            InfeasibleError: motors and loops do not hold the robot.
+        """
+        if not isinstance(self.torques, np.ndarray):
+            return
+        tau, indices = gravity_in_loops(self.robot, q), self.robot.joint_v_indices
+        self.torques[:] = tau[list(indices.values())]
+        if isinstance(self.commands, np.ndarray):
+            self.commands[:] = tau[[indices[name] for name in self.joints]]
 
 
-def _gravity_of(robot: Robot, names: Sequence[str]) -> Kernel:
-    """Return the kernel of the gravity torques of some joints."""
+def _gravity_of(robot: Robot, names: Sequence[str]) -> Kernel | Array:
+    """Return the kernel of the gravity torques of some joints; zeros for closed loops."""
+    if robot.model.loops:
+        return np.zeros(len(names))
     indices = [robot.joint_v_indices[name] for name in names]
     if indices == list(range(robot.nv)):
         return robot.kernel('gravity')  # which the services use as well
@@ -130,6 +154,7 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
     """
 
     uses_masses = True
+    knows_loops = True
 
     node: ManagedNode
 
@@ -161,7 +186,7 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
     def sends_torques(self) -> bool:
         """Whether torques that depend on gravity and payload move the robot now."""
         prepared = self._prepared
-        return bool(self._commands and self.node.active and prepared and prepared.commands)
+        return bool(self._commands and self.node.active and prepared and prepared.joints)
 
     # --- the robot ------------------------------------------------------------------------------
 
@@ -176,7 +201,11 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
         if self._change is None or self._change[0] is not before:
             self._change = before, state.v  # a hand may move the arm already
         v = (state.v - self._change[1])[joints]
-        powers = (robot.gravity(state.q) - before.gravity(state.q))[joints] * v
+        now, then = (
+            gravity_in_loops(x, state.q) if x.model.loops else x.gravity(state.q)
+            for x in (robot, before)
+        )
+        powers = (now - then)[joints] * v
         if powers.sum() <= 0.0 or np.abs(v).max() < MOVING:
             return ''
         k = int(powers.argmax())
@@ -186,8 +215,13 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
         """Check the command joints and compile the kernels of the topics."""
         joints = self.values.command_joints
         check_known(robot, joints)
+        for name in joints:
+            if name in robot.model.passive_joints:
+                problem = f'{name!r} is one of passive_joints'
+                raise InvalidArgumentError('command_joints', problem, 'joints with a motor')
+        torques = _gravity_of(robot, tuple(robot.joint_v_indices))
         commands = _gravity_of(robot, joints) if joints else None
-        return PreparedDynamics(robot, _gravity_of(robot, tuple(robot.joint_v_indices)), commands)
+        return PreparedDynamics(robot, torques, tuple(joints), commands)
 
     def adopt(self, prepared: PreparedDynamics) -> None:
         """Switch to the kernels of a robot, and publish payload and gravity."""
@@ -280,8 +314,13 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
 
     def observe(self, state: RobotState) -> None:
         """Pass a state on to the identification of the payload."""
-        self.unavailable_reason, self._state = '', state
+        self.unavailable_reason, self._state = self.context.open_loop, state
         self._identification.update(state)
+
+    def write_inputs(self) -> None:
+        """Write the gravity torques of a robot with closed loops."""
+        if self._prepared is not None:
+            self._prepared.fill(self.arrays.q)
 
     def publications(self) -> list[Publication]:
         """Return the outputs: gravity torques, and gravity commands while they are active."""
@@ -289,13 +328,16 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
         prepared = self._prepared
         if prepared is None:
             return []
-        q, efforts = self.arrays.q, partial(empty_efforts, tuple(prepared.robot.joint_v_indices))
-        torques, rate = {'effort': Evaluate(prepared.torques, (q,))}, self.rate_of
+        efforts = partial(empty_efforts, tuple(prepared.robot.joint_v_indices))
+        torques, rate = {'effort': self._source(prepared.torques)}, self.rate_of
         found = [publish(self._torques, efforts, torques, FRESH, rate('gravity_torques'))]
         if self.sends_torques and self._commands is not None and prepared.commands is not None:
-            zeros, commands = self._zeros, {'data': Evaluate(prepared.commands, (q,))}
+            zeros, commands = self._zeros, {'data': self._source(prepared.commands)}
             found.append(publish(self._commands, zeros, commands, FRESH, rate('gravity_commands')))
         return found
+
+    def _source(self, torques: Kernel | Array) -> Source:
+        return torques if isinstance(torques, np.ndarray) else Evaluate(torques, (self.arrays.q,))
 
     # --- commands while the node is active --------------------------------------------------------
 
@@ -350,8 +392,7 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
 
     def _zeros(self) -> Float64MultiArray:
         """Return a command of zeros for the command joints."""
-        kernel = self._prepared.commands if self._prepared else None
-        return Float64MultiArray(data=[0.0] * (kernel.trace.outputs[0].size if kernel else 0))
+        return Float64MultiArray(data=[0.0] * len(self._prepared.joints if self._prepared else ()))
 
     def _inactive(self) -> Explanation:
         """Return why configured commands are not sent; empty if they are."""
@@ -371,10 +412,12 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
         acceleration = requested_acceleration(request, state, self.context.buffer)
         wrenches = external_wrenches(self.context, robot, request.external_wrenches)
         q, v = state.q, state.required('velocity')
+        self.context.check_closed(robot, q)
+        method = inverse_dynamics_in_loops if robot.model.loops else Robot.inverse_dynamics
         tau = await self.context.compute(
             robot,
             [('inverse_dynamics', *wrenches)],
-            lambda: robot.inverse_dynamics(q, v, acceleration, wrenches),
+            lambda: method(robot, q, v, acceleration, wrenches),
         )
         fill_torques(response, robot, state.stamp, tau)
 
@@ -385,10 +428,12 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
         robot = state.robot
         wrenches = external_wrenches(self.context, robot, request.external_wrenches)
         q, v, effort = state.q, state.required('velocity'), state.required('effort')
+        self.context.check_closed(robot, q)
+        method = forward_dynamics_in_loops if robot.model.loops else Robot.forward_dynamics
         a = await self.context.compute(
             robot,
             [('forward_dynamics', *wrenches)],
-            lambda: robot.forward_dynamics(q, v, effort, wrenches),
+            lambda: method(robot, q, v, effort, wrenches),
         )
         fill_accelerations(response, robot, a)
 
@@ -407,6 +452,9 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
     async def _trajectory_efforts(self, request: Any, response: Any) -> None:
         motion, settings = motion_of(request.trajectory), self.values.feed_forward
         robot = await self.context.first_robot()
+        if robot.model.loops:
+            expected = 'none; ~/compute_inverse_dynamics knows them'
+            raise InvalidArgumentError('trajectory', 'the robot has closed loops', expected)
         q = robot.neutral()
         if set(motion.names) < set(robot.joint_v_indices):
             await self.context.first_state()

@@ -124,7 +124,7 @@ class Search:
 
     def quick(self, robot: Robot) -> Outcome | None:
         """Return the outcome if a search succeeds within ``MAX_BLOCKING_TIME``, otherwise None."""
-        if self.count > 1 or self.frames not in _solved.get(robot, ()):
+        if self.count > 1 or robot.model.loops or self.frames not in _solved.get(robot, ()):
             return None
         if not robot.has_kernels(self.kernels):
             return None

@@ -16,6 +16,7 @@ from visualization_msgs.msg import MarkerArray
 
 from dynamics_ros.algorithms.quantity import Reference
 from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.multibody.end_effector import manipulability
 from dynamics_ros.multibody.link_tree import Links, LinkTree
 from dynamics_ros.nodes.context import KernelKey, RobotComponent, RobotContext
@@ -109,6 +110,8 @@ REFERENCES: tuple[Reference, ...] = ('local_world_aligned', 'local', 'world')
 class Kinematics(RobotComponent[KinematicsParameters]):
     """Component that publishes poses and twists of frames, and answers kinematics requests."""
 
+    knows_loops = True
+
     def __init__(self, node: Node, context: RobotContext) -> None:
         super().__init__(node, context, KinematicsParameters)
         self.parameters.add_check(self._check)
@@ -166,6 +169,11 @@ class Kinematics(RobotComponent[KinematicsParameters]):
             deleted.append(markers.deletion(head, 'center_of_mass'))
         if deleted:
             self._markers.publish(MarkerArray(markers=deleted))
+
+    def observe(self, state: RobotState) -> None:
+        """Warn of a loop that the state contradicts; poses are those of the tree."""
+        super().observe(state)
+        self.warning = self.context.open_loop
 
     def publications(self) -> list[Publication]:
         """Return the outputs: poses, twists, transforms and markers."""

@@ -133,6 +133,8 @@ class PayloadAction(WatchAction['PayloadEstimate | EmptyRun']):
         """Return the recorder for a goal, after checking the goal."""
         robot, built = self.context.required_robot(), self.context.built
         assert built is not None
+        if robot.model.loops:
+            raise InvalidArgumentError('frame', 'the robot has closed loops', 'a robot without')
         frame = built.default_frame
         if request.frame:
             frame = self.context.names.required_frame(robot, request.frame, 'frame')

@@ -50,9 +50,11 @@ class Component(ABC):
             no subscribers.
         warning: warning about its outputs for the last state; '' without one.
         uses_masses: whether its outputs are wrong if masses are missing in the description.
+        knows_loops: whether it is right for robots with closed loops.
     """
 
     uses_masses: ClassVar[bool] = False
+    knows_loops: ClassVar[bool] = False
 
     def __init__(self, node: Node) -> None:
         self.node = node
@@ -149,7 +151,10 @@ STEP_TIME = 0.1
 """Time between two steps of gravity or payload while torques are sent [s]."""
 
 NO_REBUILD = frozenset(
-    {'robot_description', FILE, ARGUMENTS, 'joint_timeout', 'state_timeout', 'frame_prefix'}
+    {
+        *('robot_description', FILE, ARGUMENTS, 'frame_prefix'),
+        *('joint_timeout', 'state_timeout', 'loop_tolerance'),
+    }
 )
 """Parameters that do not change the robot, or change it in another way."""
 
@@ -324,6 +329,9 @@ class RobotChanges:
         prepared: list[Any] = []
         for component in self._components:
             try:
+                if built.robot.model.loops and not component.knows_loops:
+                    expected = 'none, or locked_joints for all joints of a loop, as of a gripper'
+                    raise InvalidArgumentError('loops', 'are not known to this node', expected)
                 prepared.append(
                     component.prepare(built.robot, built.default_frame, built.description)
                 )

@@ -23,7 +23,7 @@ from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.kernels import call_path
 from dynamics_ros.kernels.process import compile_process
 from dynamics_ros.model import build_model
-from dynamics_ros.model.description import RobotDescription
+from dynamics_ros.model.description import Loop, RobotDescription
 from dynamics_ros.model.formats import read_any
 from dynamics_ros.model.model import ROOT
 from dynamics_ros.model.urdf import read_urdf
@@ -112,6 +112,9 @@ def check_count(robot: Robot, count: int, argument: str) -> None:
         )
 
 
+ALL_DRIVEN = 'passive_joints is empty: all joints of the loops count as driven, and share the load'
+"""Doubt about a robot with loops."""
+
 GRAVITY_RATE, PAYLOAD_RATE = 2.0, 5.0
 """Largest rates of change of gravity [m/s^3], and of mass and first moment of the payload [kg/s,
 kg m/s], while torques are sent."""
@@ -184,6 +187,8 @@ class RobotRequest:
     description: str | DescriptionFile = ''
     root_joint: str = 'fixed'
     locked_joints: LockedJointParameters = NO_LOCKED_JOINTS
+    loops: tuple[str, ...] = ()
+    passive_joints: tuple[str, ...] = ()
     gravity: tuple[float, ...] = (0.0, 0.0, -9.81)
     backend: str = 'auto'
     payload: PayloadParameters = NO_PAYLOAD
@@ -194,7 +199,10 @@ class RobotRequest:
         return replace(self, payload=NO_PAYLOAD, largest_payload=0.0, gravity=RobotRequest.gravity)
 
 
-OF_PARAMETERS = ('root_joint', 'backend', 'largest_payload', 'locked_joints')
+OF_PARAMETERS = (
+    *('root_joint', 'backend', 'largest_payload', 'locked_joints'),
+    *('loops', 'passive_joints'),
+)
 """Values of a request that are parameters of the same name, besides gravity."""
 
 
@@ -224,8 +232,13 @@ class Built:
     def details(self) -> dict[str, str]:
         """Return properties of the robot and of its kernels, for diagnostics."""
         kernels, model = self.robot.kernels.values(), self.robot.model
-        doubts = filter(None, (*self.description.robot.doubts, *model.warnings, model.doubt))
+        doubts = [
+            *filter(None, (*self.description.robot.doubts, *model.warnings, model.doubt)),
+            *([ALL_DRIVEN] if model.loops and not model.passive_joints else []),
+        ]
+        loops = {'closed loops': '; '.join(' '.join(loop) for loop in model.loops)}
         return {
+            **(loops if model.loops else {}),
             'robot': self.robot.name,
             'degrees of freedom': str(self.robot.nv),
             'warnings about the description': '; '.join(doubts) or 'none',
@@ -300,7 +313,8 @@ class RobotMaker:
             description = Description(read_description(given), given)
         joints = request.locked_joints
         locked = dict(zip(joints.names, joints.positions, strict=True))
-        model = build_model(description.robot, request.root_joint, request.gravity, locked)
+        closed = description.robot.with_loops(request.loops, request.passive_joints)
+        model = build_model(closed, request.root_joint, request.gravity, locked)
         return Robot(model, backend=request.backend, adjustable=True), description
 
 
@@ -339,6 +353,16 @@ def check_gravity(argument: str, gravity: Sequence[float] | NDArray[np.float64])
     if size > MAX_GRAVITY:
         expected = f'up to {MAX_GRAVITY:g} m/s^2'
         raise InvalidArgumentError(argument, f'has {size:g} m/s^2', expected)
+
+
+def check_loops(loops: Sequence[str]) -> None:
+    """Refuse loops that are not ``frame other [kind]``, whatever the robot.
+
+    Raises:
+        InvalidArgumentError: one is not.
+    """
+    for loop in loops:
+        Loop.of(loop)
 
 
 def approached(request: RobotRequest, wanted: RobotRequest, dt: float) -> RobotRequest:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from std_srvs.srv import Trigger
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, NoStateError
 from dynamics_ros.estimation import ContactPipeline, ContactState, ExternalTorques
+from dynamics_ros.estimation.contact.detector import ContactReport
 from dynamics_ros.estimation.payload_identification import MAX_STATIC_SPEED
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.estimation.uncertainty.thresholds import motion_scales
@@ -41,6 +42,7 @@ from dynamics_ros.wire.conversions import (
 )
 from dynamics_ros.wire.services import fill_payload
 from dynamics_ros_msgs.action import IdentifyPayload
+from dynamics_ros_msgs.msg import ExternalWrench
 
 SILENCE = 0.1
 """Time without a reading, and difference between its stamp and that of the joint state, after which
@@ -72,9 +74,11 @@ class WristSensorInput:
         self.is_new = False
         self._frame_id, self._last, self._stamp = '', 0.0, 0
         self._sum, self._count = np.zeros(6), 0
+        self._averaged = 1
         self._sensor: WristSensor | None = None
         self._since = 0
-        self.output = Output(node, WrenchStamped, '~/measured_wrench')
+        self._output = Output(node, WrenchStamped, '~/measured_wrench')
+        self._estimate = Output(node, ExternalWrench, '~/measured_estimate')
         self._action = WristSensorAction(component, self)
         node.create_service(Trigger, '~/tare_wrist_sensor', self._tare)
         node.create_subscription(WrenchStamped, self._topic, self._take, qos_profile_sensor_data)
@@ -83,6 +87,11 @@ class WristSensorInput:
     def values(self) -> WristSensorParameters:
         """Parameters of the sensor."""
         return self._component.values.wrist_sensor
+
+    @property
+    def outputs(self) -> list[Output]:
+        """Publishers of the measured wrench, without and with its covariance."""
+        return [self._output, self._estimate]
 
     def _take(self, message: WrenchStamped) -> None:
         self._last = time.monotonic()
@@ -125,6 +134,7 @@ class WristSensorInput:
         self.is_new = self._count > 0
         if self.is_new:
             self.reading, self.problem = self._sum / self._count, Explanation(Reason.OK, '')
+            self._averaged = self._count
             self._sum, self._count = np.zeros(6), 0
             if self._stamp and abs(state.time - self._stamp) * 1e-9 > SILENCE:
                 text = f'stamps of {self._topic} and joint states differ by more than {SILENCE:g} s'
@@ -139,17 +149,28 @@ class WristSensorInput:
         try:
             sensor = self._sensor or self._made()
             self._action.update(state)
-            wrench = sensor.update(state.time, state.q, state.v, self.reading)
+            wrench = sensor.update(state.time, state.q, state.v, self.reading, self._averaged)
         except DynamicsRosError as error:
             self.reading, self.problem = None, Explanation(Reason.OTHER, str(error))
             return
-        if self.output.has_subscribers(time.monotonic()):
-            frame_id = self._context.names.frame_id_of(sensor.frame)
-            self.output.publish(stamped(WrenchStamped, time_message(state.time), frame_id, wrench))
+        frame_id = self._context.names.frame_id_of(sensor.frame)
+        message = stamped(WrenchStamped, time_message(state.time), frame_id, wrench)
+        if self._output.has_subscribers(time.monotonic()):
+            self._output.publish(message)
+        if any(sensor.load.noise) and self._estimate.has_subscribers(time.monotonic()):
+            self._estimate.publish(
+                ExternalWrench(
+                    header=message.header,
+                    frame=sensor.frame,
+                    wrench=message.wrench,
+                    covariance=sensor.covariance.ravel(),
+                    observable=[True] * 6,
+                )
+            )
 
     def _made(self) -> WristSensor:
         values, robot = self.values, self._context.required_robot()
-        load = SensorLoad(values.mass, values.center_of_mass, values.bias, values.reversed)
+        load = SensorLoad(**{x.name: getattr(values, x.name) for x in fields(SensorLoad)})
         self._sensor = WristSensor(robot, self.frame(robot), load, values.gain)
         return self._sensor
 
@@ -180,30 +201,48 @@ class WristSensorInput:
             return external
         if not touched:
             self._since = state.time
-        model = sensor.robot.model
-        link = sensor.robot.body_names[model.frame(sensor.frame).body]
+        link = self._link(sensor)
         report = replace(report, state=ContactState.CONTACT, link=link, since=self._since)
         return external._replace(report=report)
+
+    def alone(self, state: RobotState) -> ExternalTorques | None:
+        """Return the contact that the sensor shows, without joint torques; None without a reading.
+
+        The external torques are NaN.
+        """
+        sensor = self._sensor
+        if sensor is None or self.reading is None:
+            self.place = Place.NOWHERE
+            return None
+        touched = sensor.touched
+        if sensor.touches(self.values.contact_force) != touched:
+            self._since = state.time
+        self.place = Place.BEHIND if sensor.touched else Place.NOWHERE
+        kind = ContactState.CONTACT if sensor.touched else ContactState.NONE
+        link = self._link(sensor) if sensor.touched else ''
+        torques = np.full(sensor.robot.nv, np.nan)
+        return ExternalTorques(torques, ContactReport(kind, link, False, self._since))
+
+    @staticmethod
+    def _link(sensor: WristSensor) -> str:
+        return sensor.robot.body_names[sensor.robot.model.frame(sensor.frame).body]
 
     def details(self) -> dict[str, str]:
         """Return what diagnostics says of the sensor."""
         values = {'wrist sensor': self.problem or 'ok', 'wrist sensor: contact': self.place.value}
         if self._sensor is not None and self.reading is not None:
-            values['wrist sensor: wrench [N, Nm]'] = ' '.join(
-                f'{value:.3g}' for value in self._sensor.wrench
-            )
+            deviation = np.sqrt(np.diag(self._sensor.covariance))
+            known = any(self._sensor.load.noise)
+            for name, numbers in (('wrench', self._sensor.wrench), ('deviation', deviation)):
+                text = ' '.join(f'{value:.3g}' for value in numbers)
+                told = text if name == 'wrench' or known else 'unknown: ~/identify_wrist_sensor'
+                values[f'wrist sensor: {name} [N, Nm]'] = told
         return values
 
     def apply(self, load: SensorLoad) -> None:
         """Set the parameters of the load."""
-        self._component.parameters.store(
-            {
-                'wrist_sensor.mass': load.mass,
-                'wrist_sensor.center_of_mass': load.center_of_mass,
-                'wrist_sensor.bias': load.bias,
-                'wrist_sensor.reversed': load.reversed,
-            }
-        )
+        values = {f'wrist_sensor.{x.name}': getattr(load, x.name) for x in fields(load)}
+        self._component.parameters.store(values)
         self.restart()
 
     def _tare(self, _request: Any, response: Any) -> Any:
@@ -214,7 +253,8 @@ class WristSensorInput:
         if (np.abs(state.v) > MAX_STATIC_SPEED * motion_scales(sensor.robot)).any():
             raise DynamicsRosError('the robot moves: tare at rest')
         bias = np.asarray(sensor.load.bias) + sensor.wrench
-        self.apply(replace(sensor.load, bias=tuple(bias.tolist())))
+        deviation = tuple(np.sqrt(sensor.variance).tolist())
+        self.apply(replace(sensor.load, bias=tuple(bias.tolist()), bias_deviation=deviation))
         response.success = True
         response.message = 'bias is now ' + ' '.join(f'{value:.4g}' for value in bias)
         return response

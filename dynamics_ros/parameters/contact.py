@@ -32,7 +32,7 @@ class ArrowParameters:
 
 @dataclass(frozen=True)
 class WristSensorParameters:
-    """Force-torque sensor; mass, center_of_mass, bias and reversed by ~/identify_wrist_sensor."""
+    """Force-torque sensor; ~/identify_wrist_sensor finds all from mass to bias_deviation."""
 
     topic: str = fixed('', 'Topic of its readings, geometry_msgs/WrenchStamped. Empty: no sensor')
     frame: str = parameter(
@@ -49,6 +49,16 @@ class WristSensorParameters:
     )
     reversed: bool = parameter(
         False, 'The driver states the wrench of the robot on the environment'
+    )
+    noise: tuple[float, ...] = parameter(
+        (0.0,) * 6,
+        'Standard deviation of a reading at rest; 0: unknown',
+        'N, Nm',
+        (0.0, 1e4),
+        sizes=(6,),
+    )
+    bias_deviation: tuple[float, ...] = parameter(
+        (0.0,) * 6, 'Standard deviation of bias', 'N, Nm', (0.0, 1e4), sizes=(6,)
     )
     gain: float = parameter(50.0, 'Bandwidth of ~/measured_wrench', '1/s', (0.1, 1e4))
     contact_force: float = parameter(

@@ -204,6 +204,23 @@ class RobotParameters:
         choices=('fixed', 'floating', 'planar'),
     )
     locked_joints: LockedJointParameters = field(default_factory=LockedJointParameters)
+    loops: tuple[str, ...] = parameter(
+        (),
+        'Frames that joints hold together beside those of the tree, each frame other [kind] '
+        'without prefix. position (the default): the origins; pose: the poses; revolute: the '
+        'origins and z axes. Those of MJCF are known',
+    )
+    passive_joints: tuple[str, ...] = parameter(
+        (),
+        'Joints of loops that have no motor, so that they get no torque. Those of MJCF are known',
+    )
+    loop_tolerance: float = parameter(
+        0.01,
+        'Gap of a loop from which dynamics_node does not use a joint state',
+        unit='m or rad',
+        minimum=1e-6,
+        maximum=1.0,
+    )
     gravity: tuple[float, ...] = parameter(
         (0.0, 0.0, -9.81),
         'Acceleration of free fall in the root frame',

@@ -210,6 +210,8 @@ class EstimatorFactory:
             DynamicsRosError: the description is invalid, or a parameter does not fit the robot.
         """
         self._general, self._settings = general, settings
+        if general.loops:
+            raise InvalidArgumentError('loops', 'are not known to estimators', 'none')
         urdf = read_urdf(description)
         self.root_link, self._tool = urdf.root, tool_frame(urdf)
         joints = general.locked_joints

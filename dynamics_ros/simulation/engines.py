@@ -194,11 +194,13 @@ class RigidBodies:
 
 
 def require_simulable(robot: Robot) -> None:
-    """Check that a robot has a fixed base and joints with one coordinate each.
+    """Check that a robot has a fixed base, joints with one coordinate each, and no closed loops.
 
     Raises:
-        ModelError: the robot has no joints, or a joint has several coordinates.
+        ModelError: the robot has no joints, loops, or a joint has several coordinates.
     """
+    if robot.model.loops:
+        raise ModelError(f'robot {robot.name!r}', 'has closed loops, which are not simulated')
     if robot.nv == 0:
         raise ModelError(
             f'robot {robot.name!r}', 'has no joint that moves, so it cannot be simulated'

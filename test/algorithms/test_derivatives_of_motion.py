@@ -23,10 +23,14 @@ from dynamics_ros.constraints import (
     Contact,
     LinearConstraint,
     Stabilized,
+    consistent_acceleration,
     constrained_forward_dynamics,
     constrained_forward_dynamics_derivatives,
     constrained_hybrid_dynamics,
     constrained_hybrid_dynamics_derivatives,
+    constrained_inverse_dynamics,
+    constrained_inverse_dynamics_derivatives,
+    constraint_jacobian,
     impact,
     impact_derivatives,
     support_projector,
@@ -262,6 +266,66 @@ def test_constraints_of_all_kinds(kind, robot, seed, random):
     size = 1.0 + np.abs(struck(q, s.v)).max()
     for of_v, of_impulses, theirs in zip(found[:2], found[2:], differences(robot, struck, q, s.v)):
         assert_close(np.concatenate([of_v, of_impulses]), theirs, DIFFERENCE, 10.0 * size)
+
+
+@pytest.mark.parametrize('criterion', ['minimum_torque', 'minimum_constraint_force'])
+@pytest.mark.parametrize('kind', ['loop', 'contact', 'function'])
+@examples(2)
+@given(robots(['floating'], (3, 4)), SEEDS)
+@pytest.mark.few(3)
+def test_torques_of_a_motion_in_contact(criterion, kind, robot, seed):
+    """Against differences of [Lie] eq. 57 and 59 to 64, written out for any q, v and a."""
+    robot, q, held = held_and_stabilized(robot, seed, kind)
+    s = random_state(robot, seed)
+    a = consistent_acceleration(robot, q, s.v, s.a, held)
+    active = np.ones(robot.nv, bool)
+    active[np.linalg.norm(constraint_jacobian(robot, q, held), axis=0).argmax()] = False
+    passive = np.linspace(-1.0, 1.0, robot.nv)
+    wrenches = wrenches_on(robot, seed)
+    options = {'criterion': criterion, 'passive_torques': passive, 'external_wrenches': wrenches}
+
+    def needed(q, v, a):
+        J = constraint_jacobian(robot, q, held)
+        n = robot.inverse_dynamics(q, v, a, wrenches) - np.where(active, 0.0, passive)
+        A, B = J[:, ~active].T, J[:, active].T
+        f = np.linalg.pinv(A) @ n[~active]
+        if criterion == 'minimum_torque':
+            N = np.eye(len(J)) - np.linalg.pinv(A) @ A
+            f = f + np.linalg.pinv(B @ N, rcond=1e-9) @ (n[active] - B @ f)
+        tau = passive.copy()
+        tau[active] = n[active] - B @ f
+        return np.concatenate([tau, f])
+
+    tau, forces = constrained_inverse_dynamics(robot, q, s.v, a, held, active, **options)
+    size = 1.0 + np.abs(needed(q, s.v, a)).max()
+    assert_close(np.concatenate([tau, forces]), needed(q, s.v, a), LAW * 1e3, size)
+    found = constrained_inverse_dynamics_derivatives(
+        robot, q, s.v, a, held, actuated=active, **options
+    )
+    for of_tau, of_f, theirs in zip(found[:3], found[3:], differences(robot, needed, q, s.v, a)):
+        assert_close(np.concatenate([of_tau, of_f]), theirs, DIFFERENCE, 10.0 * size)
+
+
+def test_torques_that_are_not_unique_have_no_derivatives(anymal):
+    s = random_state(anymal, 0)
+    still, feet = 0.0 * s.v, ['LF_FOOT', 'RF_FOOT', 'LH_FOOT']
+    for contacts, told in (([*feet, 'LH_FOOT'], 'rank 9 where 12'), (feet, None)):
+        if told is None:
+            derivatives = constrained_inverse_dynamics_derivatives(
+                anymal, s.q, still, still, contacts
+            )
+            assert_close(derivatives.tau_dq[:6], np.zeros((6, anymal.nv)))
+            continue
+        with pytest.raises(RankDeficientError, match=told):
+            constrained_inverse_dynamics_derivatives(anymal, s.q, still, still, contacts)
+    everything = np.ones(anymal.nv, bool)
+    at_rest = constrained_inverse_dynamics_derivatives(
+        anymal, s.q, still, still, feet, actuated=everything, criterion='minimum_constraint_force'
+    )
+    for ours, theirs in zip(
+        at_rest, anymal.inverse_dynamics_derivatives(s.q, still, still), strict=False
+    ):
+        assert_close(ours, theirs)
 
 
 def test_a_batch_of_derivatives(anymal):

@@ -7,6 +7,8 @@ The readings come from the motion of a point mass, by differences of its positio
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from arm import ROBOT, STILL, Q
@@ -75,11 +77,11 @@ def test_mass_centre_bias_and_sign_follow_from_postures_at_rest(sign):
                 [
                     [(load.mass - MASS) / payload.mass_deviation],
                     (load.center_of_mass - CENTER) / payload.center_of_mass_deviation,
-                    (load.bias - BIAS) / found.bias_deviation,
+                    (load.bias - BIAS) / np.array(load.bias_deviation),
                 ]
             )
         )
-        np.testing.assert_allclose(found.noise, NOISE, rtol=0.3)
+        np.testing.assert_allclose(load.noise, NOISE, rtol=0.3)
         assert payload.mass_deviation < 0.02 and abs(load.mass - MASS) < 0.05
     # Stated deviations are those of the errors.
     assert 0.6 < np.sqrt(np.mean(np.square(errors))) < 1.5
@@ -122,6 +124,31 @@ def acceleration(t, h=1e-4):
         for k in (-1.0, 0.0, 1.0)
     )
     return (after - 2.0 * now + before) / h**2
+
+
+@pytest.mark.parametrize('count', [1, 4])
+def test_the_covariance_is_that_of_the_wrench(count):
+    """Filtered white noise of the mean of some readings, and a bias that is off at random."""
+    rng, deviation = np.random.default_rng(3), 0.2 * NOISE
+    load = SensorLoad(
+        MASS, tuple(CENTER), tuple(BIAS), False, tuple(NOISE), tuple(deviation.tolist())
+    )
+    ends = []
+    for _ in range(400):
+        bias = tuple((BIAS + deviation * rng.normal(size=6)).tolist())
+        sensor = WristSensor(ROBOT, FRAME, replace(load, bias=bias), gain=50.0)
+        for k in range(60):
+            mean = reading(Q) + NOISE * rng.normal(size=6) / np.sqrt(count)
+            end = sensor.update(10**9 + k * STEP, Q, STILL, mean, count)
+        ends.append(end)
+    stated = np.diag(sensor.covariance)
+    np.testing.assert_allclose(np.var(ends, axis=0), stated, rtol=0.3)
+    assert (stated < np.square(NOISE) / count).all()
+    sensor.restart()
+    sensor.update(10**9, Q, STILL, reading(Q), count)
+    np.testing.assert_allclose(
+        np.diag(sensor.covariance), np.square(NOISE) / count + np.square(deviation)
+    )
 
 
 def test_in_motion_weight_and_inertia_of_the_load_are_subtracted():

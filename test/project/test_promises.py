@@ -54,6 +54,19 @@ INTERFACES = {
         'test_requests_right_after_the_start_wait_for_the_robot_and_its_state',
         'test_a_request_waits_no_longer_than_its_time_limit',
     ),
+    'The parameter `loops` names frames that a mechanism holds together': (
+        'test_a_state_that_opens_a_loop_is_told_with_the_figure_and_not_used',
+        'test_loops_and_passive_joints_are_parameters',
+    ),
+    '`contact_node` and the nodes that command a robot do not know loops': (
+        'test_contact_node_does_not_take_forces_of_loops_for_contacts',
+        'test_loops_follow_the_robot_through_changes',
+    ),
+    'A solution closes the `loops` of the robot': ('test_inverse_kinematics_closes_the_loops',),
+    'For a robot with `loops` the torques are those of the joints with motors': (
+        'test_gravity_torques_are_those_of_the_motors',
+        'test_services_of_dynamics_know_the_loops',
+    ),
     'With `gravity_source.kind: imu` the nodes also subscribe to `imu`': (
         'test_gravity_torques_follow_the_tilt_of_the_base',
         'test_an_imu_that_joints_move_is_refused_and_named',
@@ -142,6 +155,9 @@ INTERFACES = {
     'With `wrist_sensor.topic`, the topic of a force-torque sensor': (
         'test_the_wrench_of_the_environment_is_published_in_the_sensors_axes',
         'test_load_bias_and_sign_are_identified_and_become_parameters',
+    ),
+    'Joint states without efforts then leave': (
+        'test_without_efforts_the_sensor_alone_shows_contacts',
     ),
     'runs the same estimators on a recording': (
         'test_the_node_says_the_same_of_the_same_messages',

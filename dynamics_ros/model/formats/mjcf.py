@@ -3,7 +3,8 @@
 """Reader of MJCF text or files to a RobotDescription, with the library mujoco as compiler.
 
 It reads bodies, their joints of any type and number, inertias, limits, sites as links without mass,
-and joint equalities as mimic joints. A link has the frame of its body.
+joint equalities as mimic joints, and connect and weld equalities as loops between two links without
+mass. A link has the frame of its body.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from dynamics_ros.files import read_file
-from dynamics_ros.model.description import Contents, Limits, LinkDescription, Mimic
+from dynamics_ros.model.description import Contents, Limits, LinkDescription, Loop, Mimic
 from dynamics_ros.model.hardened_xml import is_text
 from dynamics_ros.spatial.rotation import quaternion_to_matrix
 
@@ -65,6 +66,8 @@ class _Reader:
         self.tree = Tree(name or 'mjcf', joints)
         self.body_links = [self.tree.free_name(self.name_of('body', i)) for i in range(model.nbody)]
         self.mimics = dict(self.followers())
+        self.loops: list[Loop] = []
+        self.passive: dict[str, None] = {}
 
     def name_of(self, kind: str, index: int) -> str:
         """Return the name of an element, or its kind and number if it has none."""
@@ -81,10 +84,12 @@ class _Reader:
         for body in range(1, model.nbody):
             self.add_body(body, is_base=body == base)
             self.add_sites(body)
+        self.add_loops(base)
         self.note_what_is_left_out()
+        root_joint = 'fixed' if base is None else 'floating'
         off = model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY
         gravity = (0.0, 0.0, 0.0) if off else triple(model.opt.gravity)
-        return self.tree.contents('fixed' if base is None else 'floating', gravity)
+        return self.tree.contents(root_joint, gravity, tuple(self.loops), tuple(self.passive))
 
     def floating_base(self) -> int | None:
         """Return the body whose single free joint carries everything, or None."""
@@ -172,10 +177,12 @@ class _Reader:
         for i in range(model.neq):
             if not model.eq_active0[i]:
                 continue
+            kind = int(model.eq_type[i])
+            if kind in (mujoco.mjtEq.mjEQ_CONNECT, mujoco.mjtEq.mjEQ_WELD):
+                continue
             first, second = int(model.eq_obj1id[i]), int(model.eq_obj2id[i])
             constant, slope, *higher = map(float, model.eq_data[i][:5])
-            couples = int(model.eq_type[i]) == int(mujoco.mjtEq.mjEQ_JOINT)
-            if not couples or second < 0 or any(higher) or not slope:
+            if kind != mujoco.mjtEq.mjEQ_JOINT or second < 0 or any(higher) or not slope:
                 self.tree.doubts.add(LEFT_OUT.format(tag='equalities'), self.name_of('equality', i))
                 continue
             start, other = (float(model.qpos0[model.jnt_qposadr[x]]) for x in (first, second))
@@ -189,10 +196,69 @@ class _Reader:
         for site in np.flatnonzero(model.site_bodyid == body):
             if not model.site(site).name:
                 continue
-            link = self.tree.free_name(model.site(site).name)
             pose = _matrix(model.site_quat[site]), model.site_pos[site]
-            self.tree.fix(self.body_links[body], link, pose)
-            self.tree.links.append(LinkDescription(link))
+            self.add_frame(model.site(site).name, body, pose)
+
+    def add_frame(self, name: str, body: int, pose: Any) -> str:
+        """Add a link without mass that is fixed to a body; return its name."""
+        link = self.tree.free_name(name)
+        self.tree.fix(self.body_links[body], link, pose)
+        self.tree.links.append(LinkDescription(link))
+        return link
+
+    def add_loops(self, base: int | None) -> None:
+        """Add connect and weld equalities, and the joints of their loops that no actuator moves."""
+        import mujoco
+
+        model, actuated = self.model, self.actuated_joints()
+        kinds = {int(mujoco.mjtEq.mjEQ_CONNECT): 'position', int(mujoco.mjtEq.mjEQ_WELD): 'pose'}
+        for i in range(model.neq):
+            kind = kinds.get(int(model.eq_type[i]))
+            if kind is None or not model.eq_active0[i]:
+                continue
+            name, data = self.name_of('equality', i), np.array(model.eq_data[i])
+            ids = int(model.eq_obj1id[i]), int(model.eq_obj2id[i])
+            if int(model.eq_objtype[i]) == int(mujoco.mjtObj.mjOBJ_SITE):
+                bodies = [int(model.site_bodyid[x]) for x in ids]
+                ends = [(_matrix(model.site_quat[x]), model.site_pos[x]) for x in ids]
+            elif kind == 'position':
+                bodies, ends = list(ids), [(np.eye(3), data[k : k + 3]) for k in (0, 3)]
+            else:  # the anchor is in the second body, its pose at the start in the first
+                bodies = list(ids)
+                ends = [(_matrix(data[6:10]), data[3:6]), (np.eye(3), data[:3])]
+            if base is not None and 0 in bodies:  # the world has no link
+                self.tree.doubts.add(LEFT_OUT.format(tag='equalities'), name)
+                continue
+            frame, other = (self.add_frame(f'{name}_{k + 1}', bodies[k], ends[k]) for k in range(2))
+            self.loops.append(Loop(frame, other, kind))
+            first, second = (set(self.bodies_to(body)) for body in bodies)
+            joints = [j for body in sorted(first ^ second) for j in self.joints_of(body)]
+            if model.nu:
+                names = (self.name_of('joint', j) for j in joints)
+                moved = {*self.mimics, *actuated}
+                self.passive |= dict.fromkeys(name for name in names if name not in moved)
+
+    def bodies_to(self, body: int) -> Iterator[int]:
+        """Yield a body and those that carry it."""
+        while body:
+            yield body
+            body = int(self.model.body_parentid[body])
+
+    def actuated_joints(self) -> dict[str, None]:
+        """Return the joints that actuators move, themselves, by tendons or as leaders."""
+        import mujoco
+
+        model, joints = self.model, set()
+        for kind, target in zip(model.actuator_trntype, model.actuator_trnid[:, 0], strict=True):
+            if int(kind) == int(mujoco.mjtTrn.mjTRN_TENDON):
+                start = int(model.tendon_adr[target])
+                for k in range(start, start + int(model.tendon_num[target])):
+                    if int(model.wrap_type[k]) == int(mujoco.mjtWrap.mjWRAP_JOINT):
+                        joints.add(int(model.wrap_objid[k]))
+            elif int(kind) in (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT):
+                joints.add(int(target))
+        names = [self.name_of('joint', j) for j in sorted(joints)]
+        return dict.fromkeys(self.mimics[x].joint if x in self.mimics else x for x in names)
 
     def note_what_is_left_out(self) -> None:
         model = self.model

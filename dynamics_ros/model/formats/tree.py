@@ -18,6 +18,7 @@ from dynamics_ros.model.description import (
     Inertial,
     JointDescription,
     LinkDescription,
+    Loop,
     Origin,
     RobotDescription,
     Triple,
@@ -80,7 +81,13 @@ class Tree:
             name = f'{name}_'
         self.add_joint(name, 'fixed', parent, link, pose)
 
-    def contents(self, root_joint: str, gravity: Triple | None = None) -> Contents:
+    def contents(
+        self,
+        root_joint: str,
+        gravity: Triple | None = None,
+        loops: tuple[Loop, ...] = (),
+        passive_joints: tuple[str, ...] = (),
+    ) -> Contents:
         """Return all of it, and log the doubts."""
         sentences = self.doubts.sentences(self.name)
         for sentence in sentences:
@@ -90,6 +97,8 @@ class Tree:
             root=self.links[0].name,
             links=tuple(self.links),
             joints=tuple(resolve_mimics(self.joints).values()),
+            loops=loops,
+            passive_joints=passive_joints,
             doubts=sentences,
         )
         return Contents(robot, root_joint=root_joint, gravity=gravity)

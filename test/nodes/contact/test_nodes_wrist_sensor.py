@@ -17,11 +17,12 @@ from arm import ARM, NAMES, ROBOT, STILL, Q
 from geometry_msgs.msg import WrenchStamped
 from rclpy.action import ActionClient
 from rclpy.qos import qos_profile_sensor_data
-from ros_harness import client, running, stamp_of
+from ros_harness import LATCHED, client, running, stamp_of
+from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from dynamics_ros_msgs.action import IdentifyPayload
-from dynamics_ros_msgs.msg import ContactState
+from dynamics_ros_msgs.msg import ContactState, ExternalWrench
 
 pytestmark = pytest.mark.ros
 
@@ -46,10 +47,12 @@ class Sensor:
         self.ros, self.q, self.frame = ros, Q, FRAME
         self.external, self.torques = np.zeros(6), np.zeros(7)
         self.bias, self.silent, self.late = BIAS, False, 0.0
+        self.without_efforts = False
 
     def send(self):
         ros, tau = self.ros, ROBOT.gravity(self.q) - self.torques
-        state = ros.joint_state(NAMES, self.q, STILL, tau, step=PERIOD)
+        efforts = () if self.without_efforts else tau
+        state = ros.joint_state(NAMES, self.q, STILL, efforts, step=PERIOD)
         if not self.silent:
             R = ROBOT.forward_kinematics(self.q, FRAME)[:3, :3]
             force = MASS * R.T @ [0.0, 0.0, -9.81]
@@ -148,6 +151,30 @@ def test_a_bias_that_drifts_is_tared(ros, sensor, measured):
     np.testing.assert_allclose(ros.get_parameter(NODE, 'wrist_sensor.bias'), sensor.bias, atol=0.1)
 
 
+def test_the_covariance_follows_from_the_noise_of_the_readings(ros, sensor, measured):
+    # The readings of this test have none, so the identified noise is unknown.
+    sensor.until(lambda: 'unknown' in ros.values(NODE)['wrist sensor: deviation [N, Nm]'])
+    noise, deviation = [0.5] * 3 + [0.02] * 3, [0.1] * 3 + [0.01] * 3
+    assert ros.set_parameter(NODE, 'wrist_sensor.noise', noise).successful
+    assert ros.set_parameter(NODE, 'wrist_sensor.bias_deviation', deviation).successful
+    estimates = ros.listen(ExternalWrench, f'/{NODE}/measured_estimate')
+    share = 1.0 - math.exp(-50.0 * PERIOD)
+    expected = np.square(noise) * share / (2.0 - share) + np.square(deviation)
+    diagonal = np.diag(expected).ravel()
+
+    def settled():
+        return (
+            estimates
+            and np.abs(estimates[-1].covariance / diagonal.max() - diagonal / diagonal.max()).max()
+            < 0.05
+        )
+
+    sensor.until(settled)
+    assert estimates[-1].frame == FRAME and all(estimates[-1].observable)
+    assert estimates[-1].wrench == measured[-1].wrench or len(measured) > 1
+    assert not ros.set_parameter(NODE, 'wrist_sensor.noise', [-1.0] * 6).successful
+
+
 def touched(ros, sensor, text):
     """Sends states until diagnostics say where the contact is; the last contact state."""
     states = ros.listen(ContactState, f'/{NODE}/contact_state')
@@ -171,6 +198,33 @@ def test_a_small_push_that_joint_torques_do_not_show_is_a_contact_behind_the_sen
     sensor.torques = np.array([0.0, 12.0, 6.0, 0.0, 0.0, 0.0, 0.0])
     assert touched(ros, sensor, 'between base and sensor').state != ContactState.NONE
     sensor.torques = np.zeros(7)
+
+
+def test_without_efforts_the_sensor_alone_shows_contacts(ros, sensor):
+    events = ros.listen(ContactState, f'/{NODE}/contact_events', LATCHED)
+    torques = ros.listen(JointState, f'/{NODE}/external_torques')
+    sensor.until(lambda: torques)
+    sensor.without_efforts = True
+    sensor.until(
+        lambda: 'contacts behind the wrist sensor alone: no eff' in ros.status(NODE).message
+    )
+    assert ros.wait_for_report(NODE, meanwhile=sensor.send)['reason'] == 'effort_missing'
+    torques.clear()
+    found = touched(ros, sensor, 'none')
+    assert found.state == ContactState.NONE and np.isnan(found.external_torques).all()
+    sensor.external = np.array([0.0, 8.0, 0.0, 0.0, 0.0, 0.0])
+    found = touched(ros, sensor, 'behind the sensor')
+    assert found.state == ContactState.CONTACT and not found.collision_latched
+    link = ROBOT.body_names[ROBOT.model.frame(FRAME).body]
+    assert found.link == link and not found.point_known
+    sensor.until(lambda: events and (events[-1].state, events[-1].link) == (found.state, link))
+    assert not torques
+    sensor.silent = True  # nothing shows contacts any more
+    sensor.until(lambda: ros.status(NODE).message.startswith('silent: no effort'))
+    sensor.silent, sensor.external = False, np.zeros(6)
+    sensor.without_efforts = False
+    sensor.until(lambda: torques and ros.status(NODE).message.startswith('publishing'))
+    assert np.isfinite(touched(ros, sensor, 'none').external_torques).all()
 
 
 def test_what_joint_torques_contradict_is_warned_of(ros, sensor):

@@ -1,0 +1,176 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes on robots with closed loops: a gripper, a palletizer, a delta."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from closed_mechanisms import GRIPPER, MECHANISMS, PALLETIZER
+from numpy.testing import assert_allclose
+from ros_harness import client, running
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from dynamics_ros.constraints import gravity_in_loops, inverse_dynamics_in_loops, widest_gap
+from dynamics_ros.wire.conversions import pose_stamped
+from dynamics_ros_msgs.msg import Result
+from dynamics_ros_msgs.srv import (
+    ComputeForwardDynamics,
+    ComputeInverseDynamics,
+    ComputeInverseKinematics,
+    ComputeTrajectoryEfforts,
+)
+
+pytestmark = pytest.mark.ros
+
+DOMAIN = 199
+
+SAME = 1e-9
+
+
+@pytest.fixture(scope='module', params=list(MECHANISMS))
+def case(request, tmp_path_factory):
+    mechanism = MECHANISMS[request.param]
+    robot = mechanism.robot()
+    file = tmp_path_factory.mktemp('robot') / f'robot.{"xml" if mechanism is GRIPPER else "urdf"}'
+    file.write_text(mechanism.source)
+    parameters = {
+        'robot_description_file': str(file),
+        'state_timeout': 0.0,
+        'gravity': [float(x) for x in robot.model.gravity],
+        'command_joints': [x for x in robot.joint_names if x not in robot.model.passive_joints],
+        'frames': [mechanism.tool],
+        'publish_rate': 0.0,
+        'inverse_kinematics.timeout': 2.0,
+    }
+    if mechanism.loops:
+        parameters |= {'loops': list(mechanism.loops), 'passive_joints': list(mechanism.passive)}
+    with running('dynamics_ros', DOMAIN, parameters), client(DOMAIN) as ros:
+        yield mechanism, robot, ros
+
+
+def state_of(case, *, velocity=False):
+    mechanism, robot, ros = case
+    q, v, _ = mechanism.motion(robot)
+    return ros.joint_state(robot.joint_names, q, v if velocity else 0.0 * v, 0.0 * v)
+
+
+def test_gravity_torques_are_those_of_the_motors(case):
+    mechanism, robot, ros = case
+    torques = ros.listen(JointState, '/dynamics_node/gravity_torques')
+    commands = ros.listen(Float64MultiArray, '/dynamics_node/gravity_commands')
+    found = ros.exchange(state_of(case), torques)
+    q = mechanism.q(robot, mechanism.u)
+    expected = dict(zip(robot.joint_names, gravity_in_loops(robot, q), strict=True))
+    assert_allclose([expected[name] for name in found.name], found.effort, atol=SAME)
+    assert {name for name in found.name if expected[name] == 0.0} >= {*robot.model.passive_joints}
+    ros.wait_for(lambda: commands, meanwhile=lambda: ros.publish_joint_state(state_of(case)))
+    driven = [x for x in robot.joint_names if x not in robot.model.passive_joints]
+    assert_allclose(commands[-1].data, [expected[name] for name in driven], atol=SAME)
+    told = ros.wait_for_report('dynamics_node')['closed loops']
+    assert told.split('; ') == [' '.join(loop) for loop in robot.model.loops]
+
+
+def test_a_state_that_opens_a_loop_is_told_with_the_figure_and_not_used(case):
+    mechanism, robot, ros = case
+    torques = ros.listen(JointState, '/dynamics_node/gravity_torques')
+    ros.exchange(state_of(case), torques)
+    q = mechanism.q(robot, mechanism.u)
+    q[-1] += 0.2
+    gap = widest_gap(robot, q)
+
+    def send():
+        ros.publish_joint_state(ros.joint_state(robot.joint_names, q, 0.0 * q))
+
+    told = f'{gap.loop.other!r} is open by {1e3 * gap.distance:.3g} mm'
+    for node, word in (('dynamics_node', 'silent: '), ('kinematics_node', 'publishing')):
+        ros.wait_for_status(node, told, meanwhile=send)
+        assert ros.status(node).message.startswith(word)
+        assert ros.wait_for_report(node, meanwhile=send)['reason'] == 'loop_open'
+    torques.clear()
+    ros.wait_for_report('dynamics_node', meanwhile=send)
+    assert torques == []
+    request = ComputeInverseDynamics.Request(state=ros.joint_state(robot.joint_names, q))
+    response = ros.call(
+        ComputeInverseDynamics, '/dynamics_node/compute_inverse_dynamics', request
+    ).result
+    assert response.code == Result.INVALID_ARGUMENT and told in response.message
+    ros.exchange(state_of(case), torques)
+
+
+def test_services_of_dynamics_know_the_loops(case):
+    mechanism, robot, ros = case
+    q, v, a = mechanism.motion(robot)
+    driven = [x for x in robot.joint_names if x not in robot.model.passive_joints]
+    request = ComputeInverseDynamics.Request(
+        state=ros.joint_state(robot.joint_names, q, v),
+        acceleration_names=driven,
+        accelerations=[a[robot.joint_v_indices[name]] for name in driven],
+    )
+    found = ros.call(ComputeInverseDynamics, '/dynamics_node/compute_inverse_dynamics', request)
+    assert found.result.code == Result.SUCCESS, found.result.message
+    tau = dict(zip(found.torques.name, found.torques.effort, strict=True))
+    expected = inverse_dynamics_in_loops(robot, q, v, a)
+    torques = np.array([tau[name] for name in robot.joint_names])
+    assert_allclose(torques, expected, atol=1e-6 * np.abs(expected).max())
+    request = ComputeForwardDynamics.Request(
+        state=ros.joint_state(robot.joint_names, q, v, torques)
+    )
+    found = ros.call(ComputeForwardDynamics, '/dynamics_node/compute_forward_dynamics', request)
+    assert found.result.code == Result.SUCCESS, found.result.message
+    assert_allclose(found.accelerations, a, atol=1e-4 * np.abs(a).max())
+    refused = ros.call(
+        ComputeTrajectoryEfforts, '/dynamics_node/compute_trajectory_efforts', None
+    ).result
+    assert refused.code != Result.SUCCESS
+
+
+def test_inverse_kinematics_closes_the_loops(case):
+    mechanism, robot, ros = case
+    wanted = mechanism.q(robot, mechanism.u + 0.1 * mechanism.rate)
+    pose = robot.forward_kinematics(wanted, mechanism.tool)
+    request = ComputeInverseKinematics.Request(
+        target=pose_stamped(ros.next_stamp(), '', pose),
+        frame=mechanism.tool,
+        seed=ros.joint_state(robot.joint_names, mechanism.q(robot, mechanism.u)),
+    )
+    found = ros.call(
+        ComputeInverseKinematics, '/kinematics_node/compute_inverse_kinematics', request
+    )
+    assert found.result.code == Result.SUCCESS, found.result.message
+    positions = dict(zip(found.solution.name, found.solution.position, strict=True))
+    q = np.array([positions[name] for name in robot.joint_names])
+    assert max(widest_gap(robot, q)[1:]) < 1e-7
+    assert_allclose(q, wanted, atol=1e-4)
+    request.max_solutions = 4
+    found = ros.call(
+        ComputeInverseKinematics, '/kinematics_node/compute_inverse_kinematics', request
+    )
+    assert found.result.code == Result.INVALID_ARGUMENT and 'closed loops' in found.result.message
+
+
+def test_contact_node_does_not_take_forces_of_loops_for_contacts(case):
+    _, _, ros = case
+    ros.wait_for_status('contact_node', 'silent: loops: are not known to this node')
+    assert 'locked_joints' in ros.status('contact_node').message
+
+
+def test_loops_and_passive_joints_are_parameters(case):
+    mechanism, _, ros = case
+    if mechanism is not PALLETIZER:
+        return
+    refused = ros.set_parameter('dynamics_node', 'loops', ['one'])
+    assert not refused.successful and "'frame other'" in refused.reason
+    assert ros.set_parameter('dynamics_node', 'loops', ['rod_end rare']).successful
+    ros.wait_for_status('dynamics_node', "unknown frame 'rare'")
+    assert ros.set_parameter('dynamics_node', 'loops', list(mechanism.loops)).successful
+    assert ros.set_parameter('dynamics_node', 'passive_joints', ['yaw']).successful
+    ros.wait_for_status('dynamics_node', "'yaw' is one of passive_joints")
+    passive = list(mechanism.passive)
+    assert ros.set_parameter('dynamics_node', 'passive_joints', passive).successful
+    torques = ros.listen(JointState, '/dynamics_node/gravity_torques')
+    ros.exchange(state_of(case), torques)
