@@ -349,10 +349,8 @@ class TestAgreement:
 
 
 def test_before_version_16_llvm_reads_typed_pointers():
-    traced = trace(lambda x, s: [s * e.sin() for e in x], {'x': 3, 's': ()}, 'scaled')
+    traced = trace(lambda x: [e.sin() for e in x], {'x': 3}, 'sines')
     text = llvm_ir(traced, opaque_pointers=False)
-    assert not re.search(r'\bptr\b', text)
     accesses = re.findall(r'= load (?:volatile )?(.+?), (.+?)\* %', text)
-    assert len(accesses) > 5
-    assert all(kind == pointee for kind, pointee in accesses)
-    assert 'ptr' in llvm_ir(traced)
+    assert accesses and all(kind == pointee for kind, pointee in accesses)
+    assert ' ptr ' in llvm_ir(traced) and ' ptr ' not in text

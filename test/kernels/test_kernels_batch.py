@@ -19,6 +19,7 @@ from dynamics_ros.kernels import Kernel, compilation, select, trace
 from dynamics_ros.kernels.graph.trace import BATCH_PART_STEPS, PART_STEPS
 from dynamics_ros.kernels.llvm import compiler as llvm_compiler
 from dynamics_ros.kernels.llvm import sincos as llvm_sincos
+from dynamics_ros.kernels.llvm import source as llvm_source
 from dynamics_ros.kernels.llvm.line import sincos_name
 
 LANES = llvm_compiler.platform().lanes
@@ -151,9 +152,7 @@ SOLVED = 2e-3
 ULPS = 1.7
 """Rounding the angle's rest, the polynomial and the result takes half a unit each."""
 
-WIDE = pytest.mark.skipif(
-    llvm_compiler.platform().lanes == 1, reason='this processor has no such vectors'
-)
+WIDE = pytest.mark.skipif(LANES == 1, reason='this processor has no such vectors')
 
 
 def everything_float32(q, A, s):
@@ -300,30 +299,18 @@ SINCOS_ULPS = 0.85
 """Rounding the result takes half a unit in the last place; the polynomials and the last sum take
 some of the rest, and 0.75 is the largest that was ever seen."""
 
-llvm_compiler.load()
-WIDTHS = [1] + [w for w in (2, 4, 8) if w <= llvm_compiler.platform().lanes]
-
 
 def sines_and_cosines(angles, width):
     """Compute with the function of so many angles at once, which a trace of so many uses."""
-    kernel = Kernel(
-        trace(
-            lambda x: {'s': [e.sin() for e in x], 'c': [e.cos() for e in x]},
-            {'x': width},
-            'circle',
-        ),
-        'llvm',
-    )
-    assert f'@{sincos_name(width)}(' in kernel_text(kernel)
+
+    def circle(x):
+        return {'s': [e.sin() for e in x], 'c': [e.cos() for e in x]}
+
+    kernel = Kernel(trace(circle, {'x': width}, 'circle'), 'llvm')
+    assert f'@{sincos_name(width)}(' in llvm_source.emit(kernel.trace, llvm_compiler.platform())
     rows = np.resize(angles, (-(-len(angles) // width), width))
     results = [kernel.call(row) for row in rows]
     return [np.concatenate([x[i] for x in results])[: len(angles)] for i in (0, 1)]
-
-
-def kernel_text(kernel):
-    from dynamics_ros.kernels.llvm import source as llvm_source
-
-    return llvm_source.emit(kernel.trace, llvm_compiler.platform())
 
 
 def errors_in_ulps(computed, function, angles):
@@ -358,7 +345,7 @@ KINDS = ['of a joint', 'after many turns', 'beyond the limit', 'tiny', 'near a q
 @pytest.mark.parametrize('kind', KINDS)
 def test_are_exact_for_angles(kind):
     angles = angles_of(kind)
-    sines, cosines = sines_and_cosines(angles, WIDTHS[-1])
+    sines, cosines = sines_and_cosines(angles, LANES)
     # Beyond the limit it is the mathematical library, which promises one unit.
     allowed = 1.0 if kind == 'beyond the limit' else SINCOS_ULPS
     assert max(errors_in_ulps(sines, mpmath.sin, angles)) <= allowed
