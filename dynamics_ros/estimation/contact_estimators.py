@@ -150,16 +150,6 @@ def adaptation(
     )
 
 
-def consistent(observer: TorqueObserver, first: RobotState, second: RobotState) -> bool:
-    """Whether assuming the first state to be true reduces the external torque at the second."""
-    samples = [(state.time, state.q, state.v, state.effort) for state in (first, second)]
-    before = observer.external_torque
-    with_first, without = (
-        np.abs(observer.preview(some) - before).max() for some in (samples, samples[1:])
-    )
-    return bool(with_first < without)
-
-
 def observer(robot: Robot, values: ContactSettings, kind: str) -> TorqueObserver:
     """Creates an observer of the given kind."""
     of = joint_values(robot, values)

@@ -90,7 +90,9 @@ class ContactPipeline:
         self.joint_indices = index_of([*robot.joint_v_indices.values()])
         self.unavailable_reason = self.warning = ''
         self.samples = estimators.sample_filter(
-            robot, values, lambda *states: estimators.consistent(self.observer, *states)
+            robot,
+            values,
+            lambda *states: self.observer.explains(*((x.time, x.q, x.v, x.effort) for x in states)),
         )
         self.estimated_state: RobotState | None = None
         self.observer = estimators.observer(robot, values, values.observer.kind)

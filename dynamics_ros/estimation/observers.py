@@ -9,7 +9,6 @@ already noise in dp/dt.
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, ClassVar
 
@@ -326,16 +325,23 @@ class TorqueObserver:
         tau: Vector = self.robot.kernel('torque_on_bodies').call(q, v, effort, self._settings)
         return tau
 
-    def preview(self, samples: Sequence[Sample]) -> Vector:
-        """Returns the estimate (nv) after some more samples without changing the state."""
-        stamp, memory = self._stamp, self._memory
-        for time, q, v, effort in samples:
-            if stamp is None or time <= stamp or self._previous is not None:
-                return self._estimate.copy()
-            interval = (time - stamp) * 1e-9
-            _, memory = self._kernel.call(q, v, effort, memory, interval, self._settings)
-            stamp = time
-        return np.asarray(memory[0] - self._bias)
+    def explains(self, first: Sample, second: Sample) -> bool:
+        """Whether assuming the first sample to be true reduces the external torque at the second.
+
+        The state does not change.
+        """
+
+        def step(*samples: Sample) -> float:
+            stamp, memory = self._stamp, self._memory
+            for time, q, v, effort in samples:
+                if stamp is None or time <= stamp or self._previous is not None:
+                    return 0.0
+                interval = (time - stamp) * 1e-9
+                _, memory = self._kernel.call(q, v, effort, memory, interval, self._settings)
+                stamp = time
+            return float(np.abs(memory[0] - self._memory[0]).max())
+
+        return step(first, second) < step(second)
 
     def _start(
         self, event: ObserverEvent, time: int, q: ArrayLike, v: ArrayLike, effort: ArrayLike

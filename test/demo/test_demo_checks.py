@@ -50,8 +50,8 @@ class TestTheChecks:
         names = ['joint_states', 'pose', 'gravity', 'wrench', 'contact', 'true_pose', 'true_wrench']
         one = SimpleNamespace(**{name: Track() for name in names})
         one.tracks = lambda: [getattr(one, name) for name in names]
-        pose = subject.reference.pose(subject.posture, subject.tool)
-        gravity = subject.reference.gravity_torques(subject.posture)
+        pose = subject.reference.forward_kinematics(subject.posture, subject.tool)
+        gravity = subject.reference.gravity(subject.posture)
         still = np.zeros(subject.robot.nv)
         for number in range(200):
             stamp = 10**9 + number * 10**7
@@ -111,7 +111,7 @@ class TestTheChecks:
         assert report.failures == ['the push was not detected within 500 ms']
 
     def test_a_solution_elsewhere_is_a_failure(self, report, subject):
-        target = subject.reference.pose(subject.target(), subject.tool)
+        target = subject.reference.forward_kinematics(subject.target(), subject.tool)
         Measures(report, None, subject).inverse_kinematics(target, subject.posture, 0.001)
         assert not report.figures['inverse_kinematics_success'] and report.failures
         report.failures.clear()

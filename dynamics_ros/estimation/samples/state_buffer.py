@@ -55,7 +55,7 @@ class Known(NamedTuple):
     """
 
     changes: int
-    received: Indices
+    received: Indices | slice
     quantities: tuple[bool, ...]
     complete: bool
     velocity_missing: tuple[str, ...]
@@ -465,7 +465,7 @@ class StateBuffer:
             reported = timeline.stamps.reshape(3, -1) != NEVER
             self._known = Known(
                 timeline.changes,
-                np.flatnonzero(reported),
+                slice(None) if reported.all() else np.flatnonzero(reported),
                 tuple(reported.any(axis=1).tolist()),
                 bool(reported[0].all()),
                 *(self._names_of(~row) for row in reported[1:]),

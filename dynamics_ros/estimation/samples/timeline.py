@@ -80,8 +80,7 @@ class Publisher:
     """
 
     def __init__(self, which: Indices) -> None:
-        self.which, self.reported = which, frozenset(which.tolist())
-        self.alone = True
+        self.which, self.reported, self.alone = which, frozenset(which.tolist()), True
         self.samples: deque[tuple[int, Array]] = deque(maxlen=DEPTH)
         self.stamp, self.interval, self.count = NEVER, 0.0, 0
         self.missed: dict[Publisher, int] = {}
@@ -291,6 +290,7 @@ class Timeline:
         if len(self._publishers) >= MAX_PUBLISHERS:
             self._publishers.clear()
         new = Publisher(which)
+        new.alone = not (self.stamps[which] > LONG_AGO).any()
         for other in self._publishers.values():
             if not new.reported.isdisjoint(other.reported):
                 new.alone = other.alone = False

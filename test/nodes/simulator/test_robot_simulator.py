@@ -31,6 +31,7 @@ STEP = 2_000_000
 """ns between two joint states at the default rate of 500 Hz."""
 
 TRIES = 5
+PEER = PinocchioPeer(description(), Robot.from_urdf(description()))
 
 
 @pytest.fixture(scope='module')
@@ -85,13 +86,11 @@ def test_the_truth_has_the_stamps_of_joint_states_and_comes_by_another_road(list
     # A reader on a busy machine may lose messages of either.
     listener.wait_for(lambda: len(states) > 200 and len(poses) > 20 and len(pairs()) > 10)
     for pose, state in pairs():
-        robot = Robot.from_urdf(description())
-        reference = PinocchioPeer(description(), robot)
-        assert (*state.name,) == robot.joint_names
-        expected = reference.forward_kinematics(np.array(state.position), 'tool0')
+        assert (*state.name,) == PEER.robot.joint_names
+        expected = PEER.forward_kinematics(np.array(state.position), 'tool0')
         position = pose.pose.position
         assert [position.x, position.y, position.z] == pytest.approx(expected[:3, 3], abs=1e-12)
-        assert pose.header.frame_id == robot.root_frame
+        assert pose.header.frame_id == PEER.robot.root_frame
 
 
 def test_a_push_is_felt_in_the_joints_and_told_at_its_very_stamps(listener):
@@ -128,8 +127,7 @@ def test_a_push_is_felt_in_the_joints_and_told_at_its_very_stamps(listener):
         )
 
     state, torque = listener.wait_for(moment)
-    reference = PinocchioPeer(description(), Robot.from_urdf(description()))
-    J = reference.jacobian(np.array(state.position), 'tool0', 'local_world_aligned')
+    J = PEER.jacobian(np.array(state.position), 'tool0', 'local_world_aligned')
     assert list(torque.effort) == pytest.approx(J[:3].T @ (0.0, 0.0, -12.0), abs=1e-9)
 
 
