@@ -137,10 +137,8 @@ class Kinematics(RobotComponent[KinematicsParameters]):
     def prepare(self, robot: Robot, default_frame: str, *_: object) -> PreparedKinematics:
         """Check the frames, and compile the kernels of the topics."""
         values = self.values
-        frames, reference = (
-            known_frames(robot, values.frames, default_frame),
-            values.twist_reference,
-        )
+        frames = known_frames(robot, values.frames, default_frame)
+        reference = values.twist_reference
         topic_names(frames)
         for frame in frames:
             robot.kernel('pose', frame)
@@ -176,10 +174,8 @@ class Kinematics(RobotComponent[KinematicsParameters]):
             return []
         self._publish_fixed()
         rate, arrays, names, robot = self.rate_of, self.arrays, self.context.names, prepared.robot
-        found, poses = (
-            [],
-            {x: Evaluate(robot.kernel('pose', x), (arrays.q,)) for x in prepared.frames},
-        )
+        found: list[Publication] = []
+        poses = {x: Evaluate(robot.kernel('pose', x), (arrays.q,)) for x in prepared.frames}
         for frame, pose in poses.items():
             output, prototype = outputs[frame, 'pose'], partial(empty_pose, names.root)
             found.append(publish(output, prototype, {'pose': pose}, FRESH, rate('pose')))
