@@ -122,15 +122,6 @@ class Search:
             return self.targets[0][1], self.frames[0]
         return np.array([pose for _, pose in self.targets]), self.frames
 
-    def quick(self, robot: Robot) -> Outcome | None:
-        """Return the outcome if a search succeeds within ``MAX_BLOCKING_TIME``, otherwise None."""
-        if self.count > 1 or robot.model.loops or self.frames not in _solved.get(robot, ()):
-            return None
-        if not robot.has_kernels(self.kernels):
-            return None
-        outcome = self._search_one(robot, min(MAX_BLOCKING_TIME, self.timeout))
-        return outcome if outcome[0][0].success else None
-
     def run(self, robot: Robot, free_since: float) -> Outcome:
         """Run the search and return its outcome.
 
@@ -149,7 +140,7 @@ class Search:
             text = f'other searches have taken all of its {self.timeout:g} s; ask again'
             raise SearchError('timed_out', text)
         if self.count == 1:
-            return self._search_one(robot, remaining)
+            return self.run_one(robot, remaining)
         started, (poses, frames) = time.monotonic(), self.goal
         found = robot.all_inverse_kinematics(
             poses,
@@ -162,14 +153,13 @@ class Search:
         )
         elapsed = time.monotonic() - started
         if not found:
-            return self._search_one(
-                robot, max(remaining - elapsed, (1.0 - SEVERAL_SHARE) * remaining)
-            )
+            return self.run_one(robot, max(remaining - elapsed, (1.0 - SEVERAL_SHARE) * remaining))
         for result in found:
             _ = result.manipulability  # computed here, where its kernel may be compiled
         return list(found), elapsed
 
-    def _search_one(self, robot: Robot, timeout: float) -> Outcome:
+    def run_one(self, robot: Robot, timeout: float) -> Outcome:
+        """Search for one solution for a time [s]."""
         result = robot.inverse_kinematics(*self.goal, self.seed, timeout=timeout, **self.options)
         if result.success:
             _ = result.manipulability  # as in ``run``
@@ -182,7 +172,7 @@ TF_TIMEOUT = 0.5
 
 
 class InverseKinematicsService:
-    """Service of inverse kinematics; blocks the executor's thread for ``search.QUICK`` at most."""
+    """Service of inverse kinematics; blocks the executor for ``MAX_BLOCKING_TIME`` at most."""
 
     def __init__(
         self, component: RobotComponent[KinematicsParameters], default_frame: Callable[[], str]
@@ -268,14 +258,16 @@ class InverseKinematicsService:
         return self._obstacles.around(self._links[2])
 
     async def find(self, robot: Robot, search: Search) -> Outcome:
-        """Run a search: here if it is quick, otherwise in the thread of searches."""
-        outcome = search.quick(robot)
-        if outcome is None:
-            worker = self._context.threads.searches
-            outcome = await self._context.compute(
-                robot, search.kernels, lambda: search.run(robot, worker.free_since), worker
-            )
-        return outcome
+        """Run a search: here if it succeeds at once, otherwise in the thread of searches."""
+        prepared = search.frames in _solved.get(robot, ()) and robot.has_kernels(search.kernels)
+        if prepared and search.count == 1 and not robot.model.loops:
+            outcome = search.run_one(robot, min(MAX_BLOCKING_TIME, search.timeout))
+            if outcome[0][0].success:
+                return outcome
+        worker = self._context.threads.searches
+        return await self._context.compute(
+            robot, search.kernels, lambda: search.run(robot, worker.free_since), worker
+        )
 
     async def target(
         self,

@@ -138,10 +138,8 @@ class Kinematics(RobotComponent[KinematicsParameters]):
     def prepare(self, robot: Robot, default_frame: str, *_: object) -> PreparedKinematics:
         """Check the frames, and compile the kernels of the topics."""
         values = self.values
-        frames, reference = (
-            known_frames(robot, values.frames, default_frame),
-            values.twist_reference,
-        )
+        frames = known_frames(robot, values.frames, default_frame)
+        reference = values.twist_reference
         topic_names(frames)
         for frame in frames:
             robot.kernel('pose', frame)
@@ -182,10 +180,8 @@ class Kinematics(RobotComponent[KinematicsParameters]):
             return []
         self._publish_fixed()
         rate, arrays, names, robot = self.rate_of, self.arrays, self.context.names, prepared.robot
-        found, poses = (
-            [],
-            {x: Evaluate(robot.kernel('pose', x), (arrays.q,)) for x in prepared.frames},
-        )
+        found: list[Publication] = []
+        poses = {x: Evaluate(robot.kernel('pose', x), (arrays.q,)) for x in prepared.frames}
         for frame, pose in poses.items():
             output = outputs[frame, 'pose']
             prototype = partial(pose_stamped, Time(), names.root, np.eye(4))
