@@ -60,16 +60,6 @@ def assemble(trace: Trace) -> bytes:
     return llvm_compiler.object_code(lambda: text, text, _quickly(trace))
 
 
-def is_kept(trace: Trace) -> bool:
-    """Return whether the object file of a trace is on disk."""
-    if not trace.origin:
-        return False
-    try:
-        return llvm_compiler.is_kept(trace.origin, _quickly(trace))
-    except CompilerUnavailableError:
-        return False
-
-
 def _quickly(trace: Trace) -> bool:
     return trace.operation_count > QUICK_OPERATIONS
 
@@ -261,7 +251,7 @@ class Compilation:
                 if alive is not None:
                     alive.compile()
 
-            if is_kept(trace) and not background.is_busy():
+            if llvm_compiler.is_kept(trace.origin, _quickly(trace)) and not background.is_busy():
                 job()  # the compiler has nothing to do
             else:
                 self._run_when_fit(job)

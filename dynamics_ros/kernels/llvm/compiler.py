@@ -134,12 +134,11 @@ def object_code(ir: Callable[[], str], origin: str, quickly: bool = False) -> by
 
 
 def is_kept(origin: str, quickly: bool = False) -> bool:
-    """Return whether ``object_code`` would find the object file on disk.
-
-    Raises:
-        CompilerUnavailableError: there is no LLVM.
-    """
-    return disk_cache.has(_name(origin, quickly))
+    """Return whether ``object_code`` would find the object file on disk; '' has none."""
+    try:
+        return bool(origin) and disk_cache.has(_name(origin, quickly))
+    except CompilerUnavailableError:
+        return False
 
 
 def _name(origin: str, quickly: bool) -> str:
