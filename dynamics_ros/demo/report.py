@@ -141,7 +141,7 @@ class Demonstration(ABC):
                     if self.complete:
                         of_all = {**report.figures, **dict.fromkeys(self.measured)}
                         of_all['rounds'] += 1
-                        report = Report(self.rows, of_all, failures=report.failures)
+                        report = Report(self.rows, of_all, failures=list(report.failures))
                     self.round(client, screen, report, lasting)
                     self.report, self.complete = report, True
 

@@ -378,7 +378,8 @@ class TorqueObserver:
         """Starts the first interval of another robot; returns the estimate, that before."""
         assert self._previous is not None, 'of a change'
         assert self._stamp is not None, 'of a change'
-        weight = self.robot.gravity(q) - self._previous.gravity(q)
+        share = self._settings[SETTINGS.index('gravity_share')]  # efforts exclude gravity
+        weight = (1.0 - share) * (self.robot.gravity(q) - self._previous.gravity(q))
         self._sample(q, v, effort, self._memory)
         self._memory[0] += weight
         self._bias = self._bias + weight

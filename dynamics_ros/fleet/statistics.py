@@ -192,7 +192,8 @@ class LowPass:
         """
         right = values * (1.0 - decay)[:, np.newaxis]
         right[0] += decay[:, np.newaxis] * (values[0] if self._last is None else self._last)
-        for row, d in enumerate(decay):
+        # Of one sample nothing follows; SciPy before 1.15 fails there.
+        for row, d in enumerate(decay if len(values) > 1 else ()):
             bands = np.stack([np.ones(len(values)), np.full(len(values), -d)])
             right[:, row] = scipy.linalg.solve_banded((1, 0), bands, right[:, row])
         self._last = right[-1]

@@ -133,10 +133,11 @@ def solve(
 def _solve(problem: Problem) -> InverseKinematicsResult:
     options = problem.options
     collisions, timeout, max_restarts = options.collisions, options.timeout, options.max_restarts
-    began = time.perf_counter()
     if problem.robot.model.loops:
+        began = time.perf_counter()
         return solve_in_loops(problem, Deadline.after(began, 1.0, timeout), began)
     closed_form = closed_form_of(problem)
+    began = time.perf_counter()
     colliding: Candidate | None = None
     unreachable = False
     if closed_form is not None:

@@ -136,16 +136,16 @@ def resolve_mesh(uri: str, base: Path | None = None) -> Path:
     texts = dict.fromkeys((unquote(uri), uri) if '://' in uri else (uri,))
     if uri.startswith(PACKAGE):
         package = uri.removeprefix(PACKAGE).partition('/')[0]
-        folders = _package_folders(package, base)
-        if not folders:
-            raise ModelError(where, _unknown(package, base))
-        problem = f'not found in the package {quoted(package)} at {_shown(folders[0])}'
         rests = (text.removeprefix(PACKAGE).partition('/')[2].lstrip('/') for text in texts)
         paths = [os.path.normpath(rest) for rest in rests]
         for path in paths:
             if path == '..' or path.startswith('../'):
                 reason = f'leads out of the package {quoted(package)}; expected a path in it'
                 raise ModelError(where, reason)
+        folders = _package_folders(package, base)
+        if not folders:
+            raise ModelError(where, _unknown(package, base))
+        problem = f'not found in the package {quoted(package)} at {_shown(folders[0])}'
     else:
         folders, problem = [base or Path()], f'not found in {base or "."}'
         paths = [str(_from_home(text.replace(HOST, FILE, 1).removeprefix(FILE))) for text in texts]

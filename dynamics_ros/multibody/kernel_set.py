@@ -157,6 +157,10 @@ class _Explicit(Parameters):
         """Return the model with these numbers."""
         return self.change(model, parameters)
 
+    def rest(self, model: Model) -> Model:
+        """Return the model with zeros."""
+        return self.change(model, np.zeros(self.shape(model)).tolist())
+
 
 def _with_inertias(model: Model, rows: Sequence[Sequence[Scalar]]) -> Model:
     return replace(model, inertias=tuple(Inertia.of_parameters(x) for x in rows))

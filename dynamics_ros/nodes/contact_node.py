@@ -337,18 +337,20 @@ class Contact(RobotComponent[ContactParameters]):
         if self._wrist is not None:
             self._wrist.update(state)
         external = pipeline.update(state)
-        alone = self._by_sensor_alone(state) if external is None else None
+        contradiction = self.context.inputs.doubts.contradiction
+        alone = None
+        if external is None and not contradiction:
+            alone = self._by_sensor_alone(state)
         if messages.add_compiled() or bool(self._alone) != (alone is not None):
             self.context.begin_epoch()
         elif not messages.wrenches:
             pipeline.wrenches_ready()  # else it warns that their kernel is being compiled
         self._alone = NOT_ALONE
-        contradiction = self.context.inputs.doubts.contradiction
         self.unavailable_reason, self.warning = (
             pipeline.unavailable_reason or contradiction,
             pipeline.warning,
         )
-        if alone is not None and not contradiction:
+        if alone is not None:
             why = 'contacts behind the wrist sensor alone: ', pipeline.unavailable_reason
             self._alone = Explanation(Reason.EFFORT_MISSING, *why)
             self.unavailable_reason, self.warning, external = '', self._alone, alone
@@ -374,7 +376,9 @@ class Contact(RobotComponent[ContactParameters]):
         """Return the contact that the wrist sensor shows if the robot reports no efforts."""
         assert self._pipeline is not None, 'the state has been processed'
         no_efforts = reason_of(self._pipeline.unavailable_reason) is Reason.EFFORT_MISSING
-        return self._wrist.alone(state) if self._wrist is not None and no_efforts else None
+        if self._wrist is None or not no_efforts:
+            return None
+        return self._wrist.alone(state, self._pipeline.detector.report.collision_latched)
 
     def write_inputs(self) -> None:
         """Write the latest estimates to the arrays that fill the messages."""

@@ -17,7 +17,7 @@ from rclpy.node import Node
 from rclpy.task import Future
 
 from dynamics_ros.constraints import widest_gap
-from dynamics_ros.errors import InvalidArgumentError, NoModelError
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, NoModelError
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.kernels.process.system import give_back
@@ -67,6 +67,7 @@ class RobotContext:
         self._on_change: list[Callable[[], None]] = []
         self.faults = FaultLog.of(node)
         self.open_loop = Explanation(Reason.OK, '')
+        self._frozen = False
         self.names = FrameNames('', self.parameters.values.frame_prefix)
         self.parameters.add_listener(self._parameters_changed)
         self.parameters.add_check(lambda values: check_gravity('gravity', values.gravity))
@@ -195,7 +196,7 @@ class RobotContext:
                 component.leave(prepared)
             except Exception as error:
                 component.failed(error)
-        first, self.changes.built = self.built is None, built
+        self.changes.built = built
         self.inputs.adopt(built)
         self.begin_epoch()
         self._update_names()
@@ -215,14 +216,22 @@ class RobotContext:
             f'{"degree" if built.robot.nv == 1 else "degrees"} of freedom, made in '
             f'{built.seconds:.2f} s'
         )
-        # A robot and its kernels are a hundred thousand objects; a collection that scans them would
-        # delay messages. Frozen once, so that at most one replaced robot is not collected.
-        self._warm_up(*[gc.freeze] * first)
+        self._warm_up()
 
-    def _warm_up(self, *last: Callable[[], object]) -> None:
-        """Prepare for requests in a thread; call other functions at the end."""
+    def _warm_up(self) -> None:
+        """Prepare for requests in a thread."""
         own = chain.from_iterable(component.warm_up() for component in self.components)
-        self.threads.builder.prepare([*own, give_back, *last])
+        self.threads.builder.prepare([*own, give_back, self._freeze])
+
+    def _freeze(self) -> None:
+        """Have collections skip what exists, once the first robot is ready.
+
+        A robot and its kernels are a hundred thousand objects; a collection that scans them would
+        delay messages. Done once, so that at most one replaced robot is not collected.
+        """
+        if self.built is not None and not self._frozen:
+            self._frozen = True
+            gc.freeze()
 
     # --- states ---------------------------------------------------------------------------------
 
@@ -250,8 +259,12 @@ class RobotContext:
 
     def _on_state(self, state: RobotState, answer: bool) -> None:
         """Process a new state in all components, and publish their outputs if ``answer`` is set."""
-        if self.robot is not None and self.robot.model.loops:
-            self.open_loop = self.find_open_loop(self.robot, state.q)
+        robot = self.robot
+        assert robot is not None, 'the state is of a robot'
+        try:
+            self.open_loop = self.find_open_loop(robot, state.q)
+        except DynamicsRosError as error:
+            self.open_loop = Explanation(Reason.COMPUTATION_FAILED, str(error))
         for component in self.components:
             if component.problem:
                 continue

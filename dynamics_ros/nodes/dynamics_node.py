@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from dynamics_ros.constraints import (
     inverse_dynamics_in_loops,
 )
 from dynamics_ros.control import FeedForward, JointMotion, LimitViolation
-from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.estimation.contact_estimators import effort_model
 from dynamics_ros.estimation.contact_settings import EffortSettings
 from dynamics_ros.estimation.samples.robot_state import RobotState
@@ -33,6 +34,7 @@ from dynamics_ros.nodes.outputs import FRESH, LATCHED, Output, Publication, publ
 from dynamics_ros.nodes.payload_action import PayloadAction
 from dynamics_ros.nodes.robot_request import check_payload
 from dynamics_ros.nodes.services import external_wrenches, requested_state, serve
+from dynamics_ros.nodes.workers import Worker
 from dynamics_ros.parameters.dynamics import (
     NO_PAYLOAD,
     DynamicsParameters,
@@ -219,6 +221,13 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
             if name in robot.model.passive_joints:
                 problem = f'{name!r} is one of passive_joints'
                 raise InvalidArgumentError('command_joints', problem, 'joints with a motor')
+        if robot.model.loops:
+            # Their kernels are compiled here, not in the thread that answers joint states.
+            q, zero = robot.neutral(), np.zeros(robot.nv)
+            with suppress(DynamicsRosError):  # a kernel refuses nothing; motors may not hold it
+                gravity_in_loops(robot, q)
+            with suppress(DynamicsRosError):
+                forward_dynamics_in_loops(robot, q, zero, zero)
         torques = _gravity_of(robot, tuple(robot.joint_v_indices))
         commands = _gravity_of(robot, joints) if joints else None
         return PreparedDynamics(robot, torques, tuple(joints), commands)
@@ -412,12 +421,14 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
         acceleration = requested_acceleration(request, state, self.context.buffer)
         wrenches = external_wrenches(self.context, robot, request.external_wrenches)
         q, v = state.q, state.required('velocity')
-        self.context.check_closed(robot, q)
         method = inverse_dynamics_in_loops if robot.model.loops else Robot.inverse_dynamics
+
+        def compute() -> Array:
+            self.context.check_closed(robot, q)
+            return method(robot, q, v, acceleration, wrenches)
+
         tau = await self.context.compute(
-            robot,
-            [('inverse_dynamics', *wrenches)],
-            lambda: method(robot, q, v, acceleration, wrenches),
+            robot, [('inverse_dynamics', *wrenches)], compute, self._thread_for(robot)
         )
         fill_torques(response, robot, state.stamp, tau)
 
@@ -428,14 +439,20 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
         robot = state.robot
         wrenches = external_wrenches(self.context, robot, request.external_wrenches)
         q, v, effort = state.q, state.required('velocity'), state.required('effort')
-        self.context.check_closed(robot, q)
         method = forward_dynamics_in_loops if robot.model.loops else Robot.forward_dynamics
+
+        def compute() -> Array:
+            self.context.check_closed(robot, q)
+            return method(robot, q, v, effort, wrenches)
+
         a = await self.context.compute(
-            robot,
-            [('forward_dynamics', *wrenches)],
-            lambda: method(robot, q, v, effort, wrenches),
+            robot, [('forward_dynamics', *wrenches)], compute, self._thread_for(robot)
         )
         fill_accelerations(response, robot, a)
+
+    def _thread_for(self, robot: Robot) -> Worker | None:
+        """Return the thread for closed loops, which may need further kernels; else None."""
+        return self.context.threads.searches if robot.model.loops else None
 
     async def _dynamics_terms(self, request: Any, response: Any) -> None:
         state = await requested_state(

@@ -15,6 +15,7 @@ from rclpy.node import Node
 from rclpy.task import Future
 from std_msgs.msg import String
 
+from dynamics_ros.constraints import widest_gap
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, ModelError
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.nodes.outputs import LATCHED, Output, Publication
@@ -326,6 +327,8 @@ class RobotChanges:
     def _prepare(self, built: Built) -> list[Any]:
         """Return the result of ``prepare`` of each component, or its error."""
         prepare_conversions()
+        if built.robot.model.loops:
+            widest_gap(built.robot, built.robot.neutral())  # compiles the kernel for each state
         prepared: list[Any] = []
         for component in self._components:
             try:

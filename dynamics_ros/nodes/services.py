@@ -250,7 +250,8 @@ class WatchAction(ABC, Generic[Estimate]):
             while not is_over():
                 await threads.until(is_over, FEEDBACK_PERIOD)
                 if not is_over():
-                    await self._report(handle, watcher, elapsed())
+                    # Not awaited: searches for others may be in its way.
+                    threads.run(self._report(handle, watcher, elapsed()))
         finally:
             self._recording = None
         if handle.is_cancel_requested:
@@ -268,6 +269,8 @@ class WatchAction(ABC, Generic[Estimate]):
         threads = self.context.threads
         try:
             compute = partial(self.feedback, watcher, elapsed)
-            handle.publish_feedback(await threads.submit(threads.searches, compute))
+            feedback = await threads.submit(threads.searches, compute)
+            if self._recording is not None and self._recording[1] is watcher:
+                handle.publish_feedback(feedback)
         except Exception as error:
             self.component.faults.report(self.name, error)

@@ -153,11 +153,16 @@ class WristSensorInput:
         except DynamicsRosError as error:
             self.reading, self.problem = None, Explanation(Reason.OTHER, str(error))
             return
+        now = time.monotonic()
+        measured = self._output.has_subscribers(now)
+        estimated = any(sensor.load.noise) and self._estimate.has_subscribers(now)
+        if not (measured or estimated):
+            return
         frame_id = self._context.names.frame_id_of(sensor.frame)
         message = stamped(WrenchStamped, time_message(state.time), frame_id, wrench)
-        if self._output.has_subscribers(time.monotonic()):
+        if measured:
             self._output.publish(message)
-        if any(sensor.load.noise) and self._estimate.has_subscribers(time.monotonic()):
+        if estimated:
             self._estimate.publish(
                 ExternalWrench(
                     header=message.header,
@@ -205,10 +210,10 @@ class WristSensorInput:
         report = replace(report, state=ContactState.CONTACT, link=link, since=self._since)
         return external._replace(report=report)
 
-    def alone(self, state: RobotState) -> ExternalTorques | None:
+    def alone(self, state: RobotState, latched: bool) -> ExternalTorques | None:
         """Return the contact that the sensor shows, without joint torques; None without a reading.
 
-        The external torques are NaN.
+        The external torques are NaN. ``latched``: whether a collision awaits its reset.
         """
         sensor = self._sensor
         if sensor is None or self.reading is None:
@@ -221,7 +226,7 @@ class WristSensorInput:
         kind = ContactState.CONTACT if sensor.touched else ContactState.NONE
         link = self._link(sensor) if sensor.touched else ''
         torques = np.full(sensor.robot.nv, np.nan)
-        return ExternalTorques(torques, ContactReport(kind, link, False, self._since))
+        return ExternalTorques(torques, ContactReport(kind, link, latched, self._since))
 
     @staticmethod
     def _link(sensor: WristSensor) -> str:

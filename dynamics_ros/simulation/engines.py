@@ -214,7 +214,9 @@ def require_simulable(robot: Robot) -> None:
 
 
 class GroundedRobot:
-    """An engine by MuJoCo for robots on the ground, with any base and joints of one coordinate.
+    """An engine by MuJoCo for robots on the ground, with joints of one coordinate.
+
+    The base is fixed or floats.
 
     Motors and friction are integrated implicitly, as dampers on the velocity at the end of MuJoCo's
     step, like in `RigidBodies`. Torques at a limit of the motors are constant during the step.

@@ -288,7 +288,7 @@ def _add_bodies(spec: Any, model: Model) -> list[Any]:
         body.ipos = inertia.center.array()
         body.iquat = _quaternion(axes)
         body.inertia = np.maximum(moments, _MIN_MASS)
-        _add_joint(body, joint)
+        _add_joint(body, joint, joint.parent == ROOT and model.root_joint == 'floating')
         bodies.append(body)
     for joint in model.joints:
         if joint.leader is not None:
@@ -322,14 +322,20 @@ def _add_geometry(
     )
 
 
-def _add_joint(body: Any, joint: Joint) -> None:
-    """Add a joint of MuJoCo for each direction of motion; a ball joint has three directions."""
+def _add_joint(body: Any, joint: Joint, floats: bool) -> None:
+    """Add a joint of MuJoCo for each direction of motion; a ball joint has three directions.
+
+    Args:
+        body: that it moves.
+        joint: the joint.
+        floats: whether it is that of the base, which alone may float.
+    """
     kind, axis = joint.kind, joint.kind.axis
     hinge, slide = mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE
     parts: list[tuple[Any, Vector3]]
     if kind.name in ONE_COORDINATE:
         parts = [(slide if kind.slides[0] else hinge, axis)]
-    elif kind.name == 'floating' and joint.parent == ROOT:
+    elif kind.name == 'floating' and floats:
         ball = mujoco.mjtJoint.mjJNT_BALL
         unit = Matrix3.identity()
         parts = [*((slide, unit.column(i)) for i in range(3)), (ball, axis)]

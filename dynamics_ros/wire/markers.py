@@ -91,7 +91,7 @@ def points(
     return _marker(
         *(header, namespace, 0, Marker.POINTS),
         pose=pose_message(pose),
-        points=[fill(Point(), position) for position in positions],
+        points=[Point(x=x, y=y, z=z) for x, y, z in np.asarray(positions, dtype=float).tolist()],
         scale=Vector3(x=width, y=width),
         color=ColorRGBA(r=color.r, g=color.g, b=color.b, a=0.5),
     )

@@ -50,6 +50,24 @@ def pushed_motion(robot):
     return moving_arm(robot, 1.5, 1e-3, {HAND: PUSH})
 
 
+@pytest.mark.parametrize('kind', [MomentumObserver, ThirdOrderMomentumObserver])
+@pytest.mark.parametrize('includes_gravity', [False, True])
+def test_a_payload_that_is_told_is_no_contact(robot, kind, includes_gravity):
+    """At rest, whether or not efforts include gravity; those that do show it at once."""
+    loaded, q, v = robot.with_payload(HAND, 3.0), np.full(robot.nv, 0.4), np.zeros(robot.nv)
+    model = EffortModel.ideal(robot).with_values(includes_gravity=includes_gravity)
+    observer = kind(robot, effort_model=model, transition_time=0.5)
+    for k in range(1, 1000):
+        if k == 200:
+            observer.change_robot(loaded)
+        now = loaded if k > 200 else robot
+        effort = now.gravity(q) if includes_gravity else v
+        r = observer.update(EPOCH + k * MILLISECOND, q, v, effort)
+        if not includes_gravity:
+            assert np.abs(r).max() < 1e-9
+    assert np.abs(r).max() < 1e-3
+
+
 def filtered(times, inputs, gain):
     """The true K/(s+K) of inputs that are linear between samples: the exact solution."""
     r = np.zeros_like(inputs[0])

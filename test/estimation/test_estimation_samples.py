@@ -312,6 +312,27 @@ def test_who_becomes_silent_is_waited_for_through_a_few_messages_and_then_no_lon
     assert tell(timeline, back + MS, RIGHT) == back + MS
 
 
+def test_a_publisher_whose_values_are_partly_unknown_is_still_that_publisher():
+    """One of four efforts is no number now and then, in ever other patterns."""
+    size, rng = 12, np.random.default_rng(3)
+    timeline = Timeline(np.zeros(size), np.arange(size), MovingBase(lambda q, change: q + change))
+    left, right, moments = np.arange(8), np.arange(8, 12), []
+    for k in range(400):
+        for which, stamp in ((left, START + k * MS), (right, START + k * MS + MS // 2)):
+            timeline.due = False
+            known = which[rng.random(len(which)) > 0.3] if which is left else which
+            known = np.union1d(known, which[:1])
+            timeline.forget(np.setdiff1d(which, known))
+            values = 1e-9 * (stamp - START) * np.ones(len(known))
+            timeline.add(known, values, stamp, which)
+            if timeline.due and k > 20:
+                moments.append(timeline.moment)
+                seen = timeline.at(timeline.moment)[[0, 8]]
+                assert_allclose(seen, 1e-9 * (timeline.moment - START), atol=1e-12)
+    assert len(moments) > 370
+    assert set(np.diff(moments)) == {MS}
+
+
 # --- the base ------------------------------------------------------------------------------------
 
 

@@ -307,7 +307,7 @@ class StateBuffer:
         merged &= finite
         if merged.any():
             values, which = values[merged], which[merged]
-            timeline.add(which, values, time)
+            timeline.add(which, values, time, selection.which)
             self._mark_usable(which, time)
         if faulty.size:
             self.refused[NOT_FINITE] += 1

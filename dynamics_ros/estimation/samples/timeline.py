@@ -288,7 +288,9 @@ class Timeline:
 
     def _new_publisher(self, key: bytes, which: Indices) -> Publisher:
         if len(self._publishers) >= MAX_PUBLISHERS:
-            self._publishers.clear()
+            # Parts of messages whose other values were not finite go first.
+            known = {x: one for x, one in self._publishers.items() if one.count}
+            self._publishers = known if len(known) < MAX_PUBLISHERS else {}
         new = Publisher(which)
         new.alone = not (self.stamps[which] > LONG_AGO).any()
         for other in self._publishers.values():
@@ -304,13 +306,17 @@ class Timeline:
         for publisher in self._publishers.values():
             publisher.alone = False
 
-    def add(self, which: Indices, values: Array, stamp: int) -> None:
+    def add(
+        self, which: Indices, values: Array, stamp: int, message: Indices | None = None
+    ) -> None:
         """Adds a message with some quantities, which identify its publisher.
 
         Args:
             which: (n) quantities.
             values: (n) their values; the array must not be modified afterwards.
             stamp: ns.
+            message: quantities that identify the publisher, where others of the message are
+                unknown; None: ``which``.
         """
         publisher = self.store(which, values, stamp)
         if publisher is None and self.jumps.jumped(which, self.newest, stamp):
@@ -322,6 +328,9 @@ class Timeline:
         if stamp < self.moment:
             self.merged += 1
         self.newest = max(self.newest, stamp)
+        if message is not None:
+            key = message.tobytes()
+            publisher = self._publishers.get(key) or self._new_publisher(key, message)
         publisher.record(stamp)
         moment, least = stamp, 0
         for other in self._publishers.values():

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.estimation import EffortModel
-from dynamics_ros.estimation.uncertainty.thresholds import motion_scales
+from dynamics_ros.estimation.uncertainty.thresholds import motion_scales, unmeasured_friction
 from dynamics_ros.identification import (
     Identified,
     JointSamples,
@@ -130,7 +130,11 @@ def _push_times(found: Identified, samples: JointSamples) -> str:
     dry, sigma = fit.dry_friction[:, np.newaxis], fit.sigma[:, np.newaxis]
     held = np.hypot(sigma, dry * fit.standing)
     free = UNEXPLAINED * np.where(fit.standing, held, usual * sigma)
-    far, times = fit.departures * held > free + dry * _slow_blocks(found, samples), []
+    v = _velocities(samples) / motion_scales(found.robot)
+    one_way = np.minimum(-v.min(axis=0), v.max(axis=0)) < MIN_SPEED
+    bound = np.where(one_way, unmeasured_friction(found.robot, fit.dry_friction), fit.dry_friction)
+    free = free + bound[:, np.newaxis] * _slow_blocks(found, samples)
+    far, times = fit.departures * held > free, []
     for block in np.flatnonzero(far.any(axis=0)):
         names = [n for n, f in zip(found.robot.joint_names, far[:, block], strict=True) if f]
         times.append(f'{fit.begins[block]:.0f} s ({", ".join(names)})')

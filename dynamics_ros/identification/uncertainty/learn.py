@@ -30,6 +30,7 @@ from .residuals import (
     Residuals,
     chosen_observer,
     contacts_in,
+    lasting_force,
     named,
     residuals_of,
     rows_of,
@@ -136,6 +137,14 @@ def learn_unexplained(
     unseen = unmeasured_friction(robot, dry)
     sigmas = sigmas_for_rate(FALSE_ALARMS, np.full(robot.nv, observer.gain))
     columns, findings = [], []
+    force = lasting_force(robot, joined, effort_model.speeds[0])
+    if force is not None:
+        x, y, z = force
+        findings.append(
+            f'a force of about {np.linalg.norm(force):.0f} N at {robot.body_names[-1]}, along ('
+            f'{x:.0f}, {y:.0f}, {z:.0f}) in root axes, explains much of what is left over: '
+            'something touches the robot, or it carries more or less than described'
+        )
     if contacts:
         findings.append(
             f'efforts at {named(contacts, robot.joint_names)} do not come back with the state, as '

@@ -233,6 +233,10 @@ MIN_RELATIVE_DEVIATION = 0.01
 MERGE_TIME, MAX_NAMED = 0.5, 3
 """Largest time between windows of one contact [s]; number of contacts in a message."""
 
+FORCE_DURATION, MAX_RESIDUAL_RATIO, SIGNIFICANT = 5.0, 0.75, 5.0
+"""Duration for which a force is assumed constant [s]; largest ratio of the residuals with and
+without the force; least ratio of the force to its standard deviation."""
+
 GAUSSIAN = 1.4826
 """Ratio of the standard deviation to the median absolute deviation of a normal distribution."""
 
@@ -256,14 +260,10 @@ def contacts_in(found: Residuals) -> tuple[Contact, ...]:
 
     Torques of windows are compared with those at other times in similar states.
     """
-    number = np.floor(found.time / WINDOW).astype(np.int64)
-    kept, index = np.unique(number, return_inverse=True)
-    time = WINDOW * kept[:MAX_WINDOWS].astype(np.float64)
+    index, time = _windows(found)
 
     def mean(values: Array) -> Array:
-        sums = np.stack([np.bincount(index, column) for column in values.T], axis=1)
-        means: Array = sums / np.bincount(index)[:, np.newaxis]
-        return means[:MAX_WINDOWS]
+        return _window_means(values, index)
 
     # Friction differs between reversals.
     moving = (mean(found.standing.astype(np.float64)) == 0.0) & (
@@ -287,6 +287,20 @@ def contacts_in(found: Residuals) -> tuple[Contact, ...]:
         )
         for part in parts
     )
+
+
+def _windows(found: Residuals) -> tuple[NDArray[np.int64], Array]:
+    """(n) window index of each row, and (w) start times of the windows [s]."""
+    number = np.floor(found.time / WINDOW).astype(np.int64)
+    kept, index = np.unique(number, return_inverse=True)
+    return index, WINDOW * kept[:MAX_WINDOWS].astype(np.float64)
+
+
+def _window_means(values: Array, index: NDArray[np.int64]) -> Array:
+    """(w, nv) means of rows (n, nv) over windows."""
+    sums = np.stack([np.bincount(index, column) for column in values.T], axis=1)
+    found: Array = sums / np.bincount(index)[:, np.newaxis]
+    return found[:MAX_WINDOWS]
 
 
 def _normalised_differences(time: Array, states: Array, torque: Array) -> Array:
@@ -317,3 +331,62 @@ def named(contacts: Sequence[Contact], joint_names: Sequence[str]) -> str:
         texts.append(f'{one.begin:.1f} s ({joints})')
     more = f' and {len(contacts) - MAX_NAMED} more' if len(contacts) > MAX_NAMED else ''
     return ', '.join(texts) + more
+
+
+def lasting_force(robot: Robot, found: Residuals, speed: Array) -> Array | None:
+    """A force on the last link that explains a large part of the residual, beyond friction.
+
+    Torques of a force depend on the posture, those of friction and offsets do not. The force may
+    change every ``FORCE_DURATION`` seconds. Wrong masses and a payload have similar torques, so the
+    result is only reported.
+
+    Args:
+        robot: the robot.
+        found: residuals of one recording.
+        speed: (nv) speed at which dry friction reaches 76 % [rad/s or m/s].
+
+    Returns:
+        Mean force (3) of the intervals with a force above the median, in root axes [N]; None if
+        there is no such force.
+    """
+    index, time = _windows(found)
+    q, v, torque = (_window_means(x, index) for x in (found.q, found.v, found.torque))
+    still = _window_means(found.standing.astype(np.float64), index) > 0.0
+    if len(time) < MIN_WINDOWS:
+        return None
+    nv, count = robot.nv, int((time[-1] - time[0]) / FORCE_DURATION) + 1
+    J = robot.jacobian(q, robot.body_names[-1])[:, :3]
+    part = np.minimum(((time - time[0]) / FORCE_DURATION).astype(np.int64), count - 1)
+    # A joint that moves for a moment is fitted exactly, and would outweigh all others.
+    used = (~still).sum(axis=0) >= MIN_WINDOWS
+    if not used.any():
+        return None
+    A = np.zeros((nv, len(time), 3 * count + 3 * nv))
+    for k in range(3):
+        A[:, np.arange(len(time)), 3 * part + k] = J[:, k].T
+    for j in range(nv):
+        own = slice(3 * (count + j), 3 * (count + j + 1))
+        A[j, :, own] = np.column_stack([np.ones(len(v)), v[:, j], np.tanh(v[:, j] / speed[j])])
+    weights, y = (~still & used).T.astype(np.float64), torque.T
+    alone, _, _ = _weighted_least_squares(A[..., 3 * count :], y, weights)
+    left, x, deviation = _weighted_least_squares(A, y, weights)
+    forces, open_ = x[: 3 * count].reshape(-1, 3), deviation[: 3 * count].reshape(-1, 3)
+    sizes = np.linalg.norm(forces, axis=1)
+    sure = sizes > SIGNIFICANT * np.linalg.norm(open_, axis=1)
+    if np.exp(np.mean(np.log(left[used] / alone[used]))) > MAX_RESIDUAL_RATIO or not sure.any():
+        return None
+    found_force: Array = forces[sure & (sizes >= np.median(sizes[sure]))].mean(axis=0)
+    return found_force
+
+
+def _weighted_least_squares(A: Array, y: Array, weights: Array) -> tuple[Array, Array, Array]:
+    """RMS residuals (nv) of least squares weighted by joint, unknowns, and their deviations."""
+    count = np.maximum(weights.sum(axis=1), 1.0)
+    left = np.sqrt((weights * y**2).sum(axis=1) / count) + 1e-9
+    for _ in range(4):
+        scale = weights / left[:, np.newaxis]
+        rows = (A * scale[..., np.newaxis]).reshape(-1, A.shape[-1])
+        H = rows.T @ rows + 1e-6 * np.eye(A.shape[-1])
+        x = np.linalg.solve(H, rows.T @ (y * scale).ravel())
+        left = np.sqrt((weights * (y - A @ x) ** 2).sum(axis=1) / count) + 1e-9
+    return left, x, np.sqrt(np.diag(np.linalg.inv(H)))

@@ -52,7 +52,7 @@ class VelocityTask(ABC):
     """Number of rows of A."""
 
     vectors: ClassVar[Mapping[str, int]] = {}
-    """Size of each attribute that is a vector of finite numbers, or None."""
+    """Size of each attribute that is a vector of finite numbers; a target may be None."""
 
     def __post_init__(self) -> None:
         check_count('priority', self.priority, 0)
@@ -61,7 +61,7 @@ class VelocityTask(ABC):
             check_positive('gain', self.gain)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in self.vectors and value is not None:
+        if name in self.vectors and not (value is None and name == 'target'):
             value = finite_vector(name, value, self.vectors[name])
         object.__setattr__(self, name, value)
 

@@ -160,7 +160,7 @@ def test_contact_node_does_not_take_forces_of_loops_for_contacts(case):
 
 
 def test_loops_and_passive_joints_are_parameters(case):
-    mechanism, _, ros = case
+    mechanism, robot, ros = case
     if mechanism is not PALLETIZER:
         return
     refused = ros.set_parameter('dynamics_node', 'loops', ['one'])
@@ -174,3 +174,16 @@ def test_loops_and_passive_joints_are_parameters(case):
     assert ros.set_parameter('dynamics_node', 'passive_joints', passive).successful
     torques = ros.listen(JointState, '/dynamics_node/gravity_torques')
     ros.exchange(state_of(case), torques)
+
+    # Without loops an open one is forgotten.
+    q = mechanism.q(robot, mechanism.u)
+    q[-1] += 0.2
+
+    def send():
+        ros.publish_joint_state(ros.joint_state(robot.joint_names, q, 0.0 * q))
+
+    ros.wait_for_status('dynamics_node', 'is open by', meanwhile=send)
+    assert ros.set_parameter('dynamics_node', 'loops', []).successful
+    torques.clear()
+    ros.wait_for(lambda: torques, meanwhile=send)
+    assert ros.set_parameter('dynamics_node', 'loops', list(mechanism.loops)).successful
