@@ -251,6 +251,7 @@ class Timeline:
                 which, found = publisher.which, publisher.at(time)
                 if not publisher.alone:
                     own = self.stamps[which] == publisher.samples[0][0]
+                    own &= np.isfinite(found)
                     which, found = which[own], found[own]
                 values[which] = found
         result = self._blank.copy()
@@ -262,14 +263,22 @@ class Timeline:
         self.newest = self.moment = stamp
         self.due = True
 
-    def store(self, which: Indices, values: Array, stamp: int) -> Publisher | None:
+    def store(
+        self, which: Indices, values: Array, stamp: int, message: Indices | None = None
+    ) -> Publisher | None:
         """Stores the values of a message, without those that are late; arguments as of ``add``.
 
         Returns:
             The publisher; None if all values are late.
         """
-        key = which.tobytes()
-        publisher = self._publishers.get(key) or self._new_publisher(key, which)
+        whole = values
+        if message is None:
+            message = which
+        else:
+            whole = np.full(len(message), np.nan)
+            whole[np.isin(message, which)] = values
+        key = message.tobytes()
+        publisher = self._publishers.get(key) or self._new_publisher(key, message)
         samples = publisher.samples
         if not (publisher.alone and samples and samples[0][0] <= stamp):
             stamps = self.stamps[which]
@@ -278,19 +287,17 @@ class Timeline:
             if late.all():
                 return None
             self.dropped += bool(late.any())
-            publisher.add(stamp, values)
+            publisher.add(stamp, whole)
             which, values = which[~late], values[~late]
         else:
-            publisher.add(stamp, values)
+            publisher.add(stamp, whole)
         self.stamps[which], self._last[which] = stamp, values
         self.jumps.received(which)
         return publisher
 
     def _new_publisher(self, key: bytes, which: Indices) -> Publisher:
         if len(self._publishers) >= MAX_PUBLISHERS:
-            # Parts of messages whose other values were not finite go first.
-            known = {x: one for x, one in self._publishers.items() if one.count}
-            self._publishers = known if len(known) < MAX_PUBLISHERS else {}
+            self._publishers.clear()
         new = Publisher(which)
         new.alone = not (self.stamps[which] > LONG_AGO).any()
         for other in self._publishers.values():
@@ -315,22 +322,19 @@ class Timeline:
             which: (n) quantities.
             values: (n) their values; the array must not be modified afterwards.
             stamp: ns.
-            message: quantities that identify the publisher, where others of the message are
-                unknown; None: ``which``.
+            message: quantities in the message, which contain ``which`` in the same order, if not
+                all are known.
         """
-        publisher = self.store(which, values, stamp)
+        publisher = self.store(which, values, stamp, message)
         if publisher is None and self.jumps.jumped(which, self.newest, stamp):
             self.set_back()
-            publisher = self.store(which, values, stamp)
+            publisher = self.store(which, values, stamp, message)
         if publisher is None:
             self.dropped += 1
             return
         if stamp < self.moment:
             self.merged += 1
         self.newest = max(self.newest, stamp)
-        if message is not None:
-            key = message.tobytes()
-            publisher = self._publishers.get(key) or self._new_publisher(key, message)
         publisher.record(stamp)
         moment, least = stamp, 0
         for other in self._publishers.values():
