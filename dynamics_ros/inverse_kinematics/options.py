@@ -110,4 +110,4 @@ def check_known(kind: type, options: Mapping[str, object]) -> None:
     """
     for name in options:
         if name not in kind.__annotations__:
-            raise UnknownOptionError(name, kind.__annotations__)
+            raise UnknownOptionError(name, ('seed', *kind.__annotations__))

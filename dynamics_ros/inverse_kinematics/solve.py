@@ -435,6 +435,7 @@ def solve_each(
         raise InvalidArgumentError('seed', problem, f'{targets.shape[:-axes_of_one]}') from None
     targets = np.broadcast_to(targets, leading + targets.shape[-axes_of_one:])
     seeds = np.broadcast_to(seeds, leading + seeds.shape[-1:])
+    check_known(SolveOptions, options)
     results = [
         solve(robot, targets[i].copy(), frame, None if seed is None else seeds[i].copy(), **options)
         for i in np.ndindex(leading)

@@ -132,9 +132,12 @@ def test_a_lean_is_refused_by_joint_and_what_the_model_may_leave_is_taken(ros):
     for name, value in (('speed', 0.01), ('standing', 0.5)):
         assert ros.set_parameter(NODE, f'unexplained.{name}', [value]).successful
     push = ROBOT.jacobian(Q, 'tool0').T @ np.array([20.0, 0.0, 0.0, 0.0, 0.0, 0.0])
-    hold(ros, push)
-    refused = ros.call(Trigger, '/contact_node/tare', Trigger.Request())
-    assert not refused.success
+    for _ in range(20):
+        hold(ros, push)
+        refused = ros.call(Trigger, '/contact_node/tare', Trigger.Request())
+        assert not refused.success
+        if 'are needed' not in refused.message:  # a busy machine loses some of the last samples
+            break
     joint, _, words = refused.message.partition(': ')
     assert joint in NAMES and abs(push[NAMES.index(joint)]) > 1.0
     assert 'something touches the robot' in words
