@@ -248,7 +248,9 @@ class RobotChanges:
             or superseded. A request that is repeated meanwhile gets the same future.
         """
         newest = self._newest.get(subject)
-        if self._pending == 1 and newest and newest[0] == values and not newest[1].done():
+        same = self._pending == 1 and newest and newest[0] == values and not newest[1].done()
+        # One that prepares anew may have read the parameters before their last change.
+        if same and newest and not always:
             return newest[1]
         result = self._threads.future()
         self._threads.builder.hold(1)

@@ -38,8 +38,9 @@ def assert_plain(caplog, reason):
         again.wait()
     assert kernel.backend == again.backend == 'python'
     messages = [x.getMessage() for x in caplog.records if x.levelno == logging.WARNING]
-    assert len(messages) == 1
-    assert reason in messages[0]
+    # Once for all kernels; of those of others, batches may be told.
+    (message,) = [x for x in messages if 'plain Python' in x]
+    assert reason in message
     np.testing.assert_array_equal(kernel(np.ones((3, 2)), [1.0, 2.0], 1.0), 3.0)
 
 

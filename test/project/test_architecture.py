@@ -38,7 +38,7 @@ LEDGER = {
     'launching': (442, 200),
     'model': (3939, 3100),
     'multibody': (3527, 2500),
-    'nodes': (10297, 6300),
+    'nodes': (10299, 6300),
     'page': (1099, 700),
     'parameters': (1186, 900),
     'recordings': (1554, 1500),
@@ -48,7 +48,7 @@ LEDGER = {
     'wire': (2165, 1600),
     'launch': (168, 150),
     'files beside the rooms': (1476, 650),
-    'test': (53859, 45000),
+    'test': (53860, 45000),
 }
 """Lines of each room with its C and page sources: the most that are allowed now, and the budget.
 
