@@ -224,7 +224,7 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
         if robot.model.loops:
             # Their kernels are compiled here, not in the thread that answers joint states.
             q, zero = robot.neutral(), np.zeros(robot.nv)
-            with suppress(DynamicsRosError):  # a kernel refuses nothing; motors may not hold it
+            with suppress(DynamicsRosError):  # the motors may not hold this posture
                 gravity_in_loops(robot, q)
             with suppress(DynamicsRosError):
                 forward_dynamics_in_loops(robot, q, zero, zero)

@@ -240,8 +240,8 @@ class WristSensorInput:
             known = any(self._sensor.load.noise)
             for name, numbers in (('wrench', self._sensor.wrench), ('deviation', deviation)):
                 text = ' '.join(f'{value:.3g}' for value in numbers)
-                told = text if name == 'wrench' or known else 'unknown: ~/identify_wrist_sensor'
-                values[f'wrist sensor: {name} [N, Nm]'] = told
+                shown = text if name == 'wrench' or known else 'unknown: ~/identify_wrist_sensor'
+                values[f'wrist sensor: {name} [N, Nm]'] = shown
         return values
 
     def apply(self, load: SensorLoad) -> None:
