@@ -275,7 +275,10 @@ class RobotChanges:
                 elif before is not None and self._sends_torques():
                     # Looked at before the next step: torques follow the last one by now.
                     robot, undo = before
-                    wrong = [x.resistance(robot) for x in self._components]
+                    try:
+                        wrong = [x.resistance(robot) for x in self._components]
+                    except DynamicsRosError as doubt:  # what cannot be judged is undone too
+                        wrong = [str(doubt)]
                     if any(wrong):
                         self.change(subject, **undo)
                         problem = next(filter(None, wrong))

@@ -38,7 +38,7 @@ LEDGER = {
     'launching': (442, 200),
     'model': (3939, 3100),
     'multibody': (3527, 2500),
-    'nodes': (10299, 6300),
+    'nodes': (10302, 6300),
     'page': (1099, 700),
     'parameters': (1186, 900),
     'recordings': (1554, 1500),
