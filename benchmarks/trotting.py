@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Simulation of a quadruped that stands or trots in place in MuJoCo, with true foot forces."""
+"""Simulation of a quadruped that stands or trots in MuJoCo, with true foot forces."""
 
 from __future__ import annotations
 
@@ -49,6 +49,7 @@ class Step:
         q, v: positions and velocities, including the base.
         effort: (nv) torques held since the previous sample; zero for the base.
         forces: (4, 3) forces of the ground on the feet, in root axes [N].
+        specific_force: (3) at the base origin, mean since the last sample, in its axes [m/s^2].
     """
 
     stamp: int
@@ -56,6 +57,7 @@ class Step:
     v: Array
     effort: Array
     forces: Array
+    specific_force: Array
 
 
 class Quadruped:
@@ -74,8 +76,10 @@ class Quadruped:
             joint.damping = joint.damping * 0.0
             joint.frictionloss = 0.0
             joint.armature = 0.0
+        # On ground of the default softness feet sink by 2 cm.
+        hard = {'solref': [0.004, 1.0], 'solimp': [0.99, 0.999, 1e-3, 0.5, 2.0]}
         spec.worldbody.add_geom(
-            name='ground', type=mujoco.mjtGeom.mjGEOM_PLANE, size=[5.0, 5.0, 0.1]
+            name='ground', type=mujoco.mjtGeom.mjGEOM_PLANE, size=[5.0, 5.0, 0.1], **hard
         )
         for foot in FEET:
             spec.body(foot).add_geom(
@@ -84,7 +88,9 @@ class Quadruped:
                 size=[FOOT_RADIUS, 0.0, 0.0],
                 mass=0.0,
                 friction=[0.8, 0.005, 0.0001],
+                **hard,
             )
+        spec.option.cone, spec.option.impratio = mujoco.mjtCone.mjCONE_ELLIPTIC, 100.0  # no creep
         spec.option.timestep = PERIOD / SUBSTEPS
         self.model: mujoco.MjModel = spec.compile()
         self.data = mujoco.MjData(self.model)
@@ -92,8 +98,15 @@ class Quadruped:
         self._order = np.array([self.robot.joint_names.index(name) for name in names])
         self._geoms = [self.model.geom(foot).id for foot in FEET]
 
-    def run(self, duration: float, *, trot: bool) -> Iterator[Step]:
-        """Samples of a duration [s], after one second in which the robot comes to rest."""
+    def run(self, duration: float, *, trot: bool, speed: float = 0.0) -> Iterator[Step]:
+        """Samples of a duration [s], after one second in which the robot comes to rest.
+
+        Args:
+            duration: s.
+            trot: whether it trots.
+            speed: forward speed of the trot [m/s].
+        """
+        self._speed = speed
         self._place()
         lead = 1.0
         effort = np.zeros(self.robot.nv)
@@ -101,8 +114,12 @@ class Quadruped:
             mujoco.mj_forward(self.model, self.data)
             t = k * PERIOD - lead
             q, v = self._state()
+            R = rotation_matrix(q[3:7])
             if t >= 0.0:
-                yield Step(10**9 + round(t * 1e9), q, v, effort.copy(), self._foot_forces())
+                felt = R.T @ ((R @ v[:3] - before) / PERIOD - self.model.opt.gravity)
+                stamp = 10**9 + round(t * 1e9)
+                yield Step(stamp, q, v, effort.copy(), self._foot_forces(), felt)
+            before = R @ v[:3]
             effort = self._control(q, v, t if trot else -1.0)
             self.data.qfrc_applied[6 + np.arange(12)] = effort[6 + self._order]
             for _ in range(SUBSTEPS):
@@ -119,14 +136,18 @@ class Quadruped:
         self.data.qpos[:3], self.data.qpos[3:7] = q[:3], q[[6, 3, 4, 5]]
         self.data.qpos[7:] = q[7:][self._order]
 
-    def _joints(self, lifts: Array) -> Array:
-        """Joint angles (12) for feet lifted by heights (4) [m], with symmetrically folded legs."""
+    def _joints(self, lifts: Array, sways: Array | None = None) -> Array:
+        """Joint angles (12) for feet lifted by heights (4) [m], with symmetrically folded legs.
+
+        Legs swing forward about their hips by ``sways`` (4) [m].
+        """
         q = np.empty(12)
         names = self.robot.joint_names
-        for foot, lift in zip(FEET, lifts, strict=True):
+        angles = np.zeros(4) if sways is None else -sways / (self._height - FOOT_RADIUS)
+        for foot, lift, angle in zip(FEET, lifts, angles, strict=True):
             leg, sign = foot[:2], 1.0 if foot[1] == 'F' else -1.0
             fold = 2.5 * lift
-            values = (0.0, sign * (STANCE[1] + fold), sign * (STANCE[2] - 2.0 * fold))
+            values = (0.0, sign * (STANCE[1] + fold) + angle, sign * (STANCE[2] - 2.0 * fold))
             for joint, value in zip(('HAA', 'HFE', 'KFE'), values, strict=True):
                 q[names.index(f'{leg}_{joint}')] = value
         return q
@@ -146,17 +167,25 @@ class Quadruped:
         phase = [(max(t, 0.0) / STEP_TIME + 0.5 * pair) % 1.0 for pair in PAIRS]
         swing = np.array([t > 0.0 and p < SWING for p in phase])
         lifts = np.array(
-            [LIFT * math.sin(math.pi * p / SWING) if s else 0.0 for p, s in zip(phase, swing)]
+            [LIFT * math.sin(math.pi * p / SWING) ** 2 if s else 0.0 for p, s in zip(phase, swing)]
         )
+        stride = self._speed * STEP_TIME * (1.0 - SWING)
+        sways = stride * np.array(
+            [p / SWING - 0.5 if p < SWING else 0.5 - (p - SWING) / (1.0 - SWING) for p in phase]
+        )
+        if t <= 0.0:
+            sways[:] = 0.0
         robot = self.robot
         R = rotation_matrix(q[3:7])
         tilt = np.array([R[2, 1], -R[2, 0], math.atan2(R[1, 0], R[0, 0])])
         mass = robot.total_mass
         linear, angular = R @ v[:3], R @ v[3:6]
+        velocity = np.array([self._speed if t > 0.0 else 0.0, 0.0, 0.0])
+        way = self._speed * max(t, 0.0)
         wanted = np.concatenate(
             [
                 mass * np.array([0.0, 0.0, 9.81])
-                - mass * (20.0 * (q[:3] - [0.0, 0.0, self._height]) + 6.0 * linear),
+                - mass * (20.0 * (q[:3] - [way, 0.0, self._height]) + 6.0 * (linear - velocity)),
                 -150.0 * tilt - 20.0 * angular,
             ]
         )
@@ -173,7 +202,7 @@ class Quadruped:
         for foot, force in zip(standing, forces, strict=True):
             tau = tau - robot.jacobian(q, foot)[:3].T @ force
         tau[:6] = 0.0
-        error = self._joints(lifts) - q[7:]
+        error = self._joints(lifts, sways) - q[7:]
         tau[6:] += STIFFNESS * error - DAMPING * v[6:]
         return tau
 

@@ -1,0 +1,376 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Pose and twist of a floating base from an IMU and from feet that stand on the ground.
+
+A contact-aided invariant extended Kalman filter ([Hartley2020]). Between samples of the IMU the
+orientation, velocity and position of its frame are integrated; a foot in contact does not move but
+rolls, and forward kinematics say where it is. The error is right-invariant: with X the matrix of
+orientation, velocity, position and feet, X_estimated = exp(xi) X_true, so that the linearization
+does not depend on the estimate, and a wrong start converges. Position and yaw cannot be observed;
+their deviations grow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.transform import Rotation
+
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.multibody.arguments import check_not_negative, check_positive, finite_vector
+
+from .wrench import frame_list
+
+if TYPE_CHECKING:
+    from dynamics_ros.robot import Robot
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+UP = np.array([0.0, 0.0, 1.0])
+
+START = 100_000_000
+"""Time over which the first samples of the IMU are averaged for the direction of gravity [ns]."""
+
+MAX_GAP = 100_000_000
+"""Longest time between samples of the IMU, or between it and joint states [ns]."""
+
+OUTLIER = 25.0
+"""Squared distance, in deviations, above which the position of a foot is not used: it slips."""
+
+ROTATION, VELOCITY, POSITION = slice(0, 3), slice(3, 6), slice(6, 9)
+"""Entries of the error; those of the feet follow, then the biases of gyroscope and accelerometer."""
+
+
+@dataclass(frozen=True)
+class BaseNoise:
+    """Noise of the measurements and of what is assumed.
+
+    Attributes:
+        gyroscope: noise density [rad/s/sqrt(Hz)].
+        accelerometer: noise density [m/s^2/sqrt(Hz)].
+        gyroscope_drift, accelerometer_drift: random walk of the biases [rad/s^2/sqrt(Hz),
+            m/s^3/sqrt(Hz)].
+        slip: random walk of a foot in contact [m/s/sqrt(Hz)].
+        foot_position: deviation of the position of a foot by forward kinematics [m].
+    """
+
+    gyroscope: float = 1e-3
+    accelerometer: float = 1e-2
+    gyroscope_drift: float = 1e-5
+    accelerometer_drift: float = 1e-4
+    slip: float = 0.01
+    foot_position: float = 0.005
+
+
+@dataclass(frozen=True, eq=False)
+class BaseEstimate:
+    """State of a floating base.
+
+    Attributes:
+        q: (7) position and quaternion of the root link in the frame in which the robot started: on
+            the ground, with z up and x forward [m].
+        v: (6) linear and angular velocity in axes of the root link [m/s, rad/s].
+        pose_covariance: (6, 6) of position and orientation, in axes of that frame [m^2, rad^2].
+        twist_covariance: (6, 6) of v.
+    """
+
+    q: Array
+    v: Array
+    pose_covariance: Array
+    twist_covariance: Array
+
+
+class BaseEstimator:
+    """Filter of a legged robot.
+
+    Attributes:
+        robot: the robot.
+        feet: frames of the feet.
+        waiting: why there is no estimate; '' if there is one.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        feet: Sequence[str],
+        imu_frame: str,
+        *,
+        foot_radius: float = 0.0,
+        noise: BaseNoise | None = None,
+    ) -> None:
+        """Create a filter that starts with the next samples.
+
+        Args:
+            robot: the robot, with a floating base.
+            feet: frames of the feet, at their points of contact or, with a radius, their centres.
+            imu_frame: frame of the IMU, fixed to the root link.
+            foot_radius: radius of spherical feet, which roll on the ground [m].
+            noise: noise of the measurements; None for the defaults.
+
+        Raises:
+            UnknownFrameError: a frame that the robot does not have.
+            InvalidArgumentError: a robot without a floating base, an IMU on another link, or a
+                value out of range.
+        """
+        model = robot.model
+        if model.root_joint != 'floating':
+            problem = f'its root joint is {model.root_joint}'
+            raise InvalidArgumentError('robot', problem, "root_joint='floating'")
+        self.feet = tuple(frame_list(robot, 'feet', feet))
+        if not self.feet or len(set(self.feet)) < len(self.feet):
+            raise InvalidArgumentError('feet', repr(self.feet), 'distinct frames, at least one')
+        check_not_negative('foot_radius', foot_radius)
+        self.noise = noise or BaseNoise()
+        for name, value in vars(self.noise).items():
+            check_positive(name, value)
+        frame_list(robot, 'imu_frame', [imu_frame])
+        root = robot.neutral()
+        placed, moved = (
+            robot.forward_kinematics(robot.integrate(root, step), imu_frame)
+            for step in (np.zeros(robot.nv), np.r_[np.zeros(6), np.ones(robot.nv - 6)])
+        )
+        if not np.allclose(placed, moved):
+            expected = 'a frame that is fixed to the root link'
+            raise InvalidArgumentError('imu_frame', f'{imu_frame!r} is on a joint', expected)
+        self.robot, self._radius = robot, float(foot_radius)
+        self._R_BI, self._p_BI = placed[:3, :3], placed[:3, 3]
+        self._gravity = model.gravity.array()
+        self._q = root
+        n = len(self.feet)
+        self._feet_rows = [slice(9 + 3 * i, 12 + 3 * i) for i in range(n)]
+        self._gyroscope, self._accelerometer = slice(9 + 3 * n, 12 + 3 * n), slice(12 + 3 * n, None)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything; the filter starts again with the next samples."""
+        self.waiting = 'no sample of the IMU yet'
+        self._stamp = 0
+        self._first: list[tuple[int, Array, Array]] = []
+        self._started = False
+        self._standing = np.zeros(len(self.feet), dtype=bool)
+        self._turned: Array | None = None
+
+    def add_imu(
+        self, stamp: int, angular_velocity: ArrayLike, specific_force: ArrayLike
+    ) -> None:
+        """Integrate a sample of the IMU, in its axes.
+
+        Args:
+            stamp: ns; a sample that is not newer than the last one is ignored, and after a longer
+                gap than 0.1 s the filter starts again.
+            angular_velocity: (3) rad/s.
+            specific_force: (3) acceleration minus gravity: +9.81 upwards at rest [m/s^2].
+
+        Raises:
+            InvalidArgumentError: a wrong shape or NaN.
+        """
+        w = finite_vector('angular_velocity', angular_velocity, 3)
+        f = finite_vector('specific_force', specific_force, 3)
+        elapsed = stamp - self._stamp
+        if self._stamp and abs(elapsed) > MAX_GAP:
+            self.reset()
+            self.waiting = 'the IMU paused or its clock was set'
+        elif self._stamp and elapsed <= 0:
+            return
+        self._stamp = stamp
+        if self._started:
+            self._integrate(w, f, 1e-9 * elapsed)
+        else:
+            self._first.append((stamp, w, f))
+
+    def update(self, stamp: int, q: ArrayLike, in_contact: ArrayLike) -> BaseEstimate | None:
+        """Correct the state by the feet that stand, and return it.
+
+        Args:
+            stamp: stamp of the joint state [ns].
+            q: (nq) configuration, whose base is ignored.
+            in_contact: (n) which feet stand on the ground.
+
+        Returns:
+            The estimate at the newest sample of the IMU; None, with ``waiting``, if there is none.
+
+        Raises:
+            InvalidArgumentError: a wrong shape or NaN.
+        """
+        joints = finite_vector('q', q, self.robot.nq)
+        standing = np.asarray(in_contact, dtype=bool)
+        if standing.shape != self._standing.shape:
+            raise InvalidArgumentError('in_contact', standing.shape, self._standing.shape)
+        self._q[7:] = joints[7:]
+        # Poses of the feet in the frame of the IMU.
+        placed = self.robot.forward_kinematics(self._q, list(self.feet))
+        places = (placed[:, :3, 3] - self._p_BI) @ self._R_BI
+        turns = self._R_BI.T @ placed[:, :3, :3]
+        if not self._stamp:
+            return None
+        if abs(stamp - self._stamp) > MAX_GAP:
+            self.waiting = (
+                f'joint states and IMU are {1e-9 * (stamp - self._stamp):+.2f} s apart; expected '
+                'at most 0.1 s'
+            )
+            return None
+        if not self._started:
+            if self._stamp - self._first[0][0] < START or not standing.any():
+                self.waiting = 'the robot has to stand on a foot for 0.1 s'
+                return None
+            self._start(places[standing])
+        self.waiting = ''
+        self._roll(turns)
+        self._correct(places, standing)
+        return self._estimate()
+
+    # --- the filter -----------------------------------------------------------------------------
+
+    def _start(self, places: Array) -> None:
+        """Start at rest, level by the mean specific force, above the lowest foot that stands."""
+        _, w, f = (np.array(column) for column in zip(*self._first, strict=True))
+        self._first = []
+        self._rate = w[-1]
+        up = f.mean(axis=0) / np.linalg.norm(f.mean(axis=0))
+        # The x axis of the root link points forward, as level as it can be.
+        x = self._R_BI.T[:, 0] - (self._R_BI.T[:, 0] @ up) * up
+        x = x / np.linalg.norm(x)
+        self._R = np.array([x, np.cross(up, x), up])
+        self._v = np.zeros(3)
+        self._p = np.zeros(3)
+        height = self._radius - (places @ self._R.T)[:, 2].min()
+        self._p = height * UP - self._R @ (-self._R_BI.T @ self._p_BI)
+        self._p[2] = height
+        self._d = np.tile(self._p, (len(self.feet), 1))
+        self._biases = np.zeros(6)
+        deviations = [0.1, 0.1, 1e-4, *[0.3] * 3, *[1e-3] * 3]
+        feet, biases = [1.0] * (3 * len(self.feet)), [0.02] * 3 + [0.1] * 3
+        self._P = np.diag(np.square([*deviations, *feet, *biases]))
+        self._started = True
+
+    def _integrate(self, w: Array, f: Array, dt: float) -> None:
+        """Predict by the means of rate and force since the last sample ([Hartley2020] section V)."""
+        self._rate = w
+        rate, force = w - self._biases[:3], f - self._biases[3:]
+        R, v, p, noise = self._R, self._v, self._p, self.noise
+        size = len(self._P)
+        # The error: xi' = A xi + Ad w.
+        A = np.zeros((size, size))
+        A[VELOCITY, ROTATION] = _skew(self._gravity)
+        A[POSITION, VELOCITY] = np.eye(3)
+        Ad = np.zeros((size, 6))
+        for rows, vector in zip(
+            (VELOCITY, POSITION, *self._feet_rows), (v, p, *self._d), strict=True
+        ):
+            Ad[rows, :3] = _skew(vector) @ R
+        Ad[ROTATION, :3] = Ad[VELOCITY, 3:] = R
+        A[:, self._gyroscope], A[:, self._accelerometer] = -Ad[:, :3], -Ad[:, 3:]
+        F = np.eye(size) + dt * A
+        F[POSITION, ROTATION] += 0.5 * dt * dt * A[VELOCITY, ROTATION]
+        self._P = F @ self._P @ F.T
+        Ad[:, :3] *= noise.gyroscope
+        Ad[:, 3:] *= noise.accelerometer
+        self._P += dt * (Ad @ Ad.T)
+        walk = np.zeros(size)
+        for rows, stands in zip(self._feet_rows, self._standing, strict=True):
+            walk[rows] = noise.slip if stands else 0.0
+        walk[self._gyroscope] = noise.gyroscope_drift
+        walk[self._accelerometer] = noise.accelerometer_drift
+        self._P.flat[:: size + 1] += dt * walk * walk
+        half = Rotation.from_rotvec(0.5 * dt * rate).as_matrix()
+        acceleration = R @ half @ force + self._gravity
+        self._p = p + dt * v + 0.5 * dt * dt * acceleration
+        self._v = v + dt * acceleration
+        self._R = R @ half @ half
+
+    def _roll(self, turns: Array) -> None:
+        """Move the centres of spherical feet as they roll by their rotations in the IMU's frame."""
+        turned, before = self._R @ turns, self._turned
+        self._turned = turned
+        if before is None or not self._radius:
+            return
+        for i in np.flatnonzero(self._standing):
+            phi = Rotation.from_matrix(turned[i] @ before[i].T).as_rotvec()
+            self._d[i] += self._radius * np.cross(phi, UP)
+
+    def _correct(self, places: Array, standing: Mask) -> None:
+        """Correct by the places of the feet (n, 3) in the frame of the IMU."""
+        before, self._standing = self._standing, standing
+        deviation = self.noise.foot_position**2
+        for i in np.flatnonzero(standing & ~before):
+            self._put_down(i, places[i], deviation)
+        used = np.flatnonzero(standing & before)
+        if not len(used):
+            return
+        z = (places[used] @ self._R.T + self._p) - self._d[used]
+        rows = []
+        for k, i in enumerate(used):
+            H = np.zeros((3, len(self._P)))
+            H[:, POSITION], H[:, self._feet_rows[i]] = -np.eye(3), np.eye(3)
+            S = H @ self._P @ H.T + deviation * np.eye(3)
+            if z[k] @ np.linalg.solve(S, z[k]) > OUTLIER:
+                self._put_down(i, places[i], deviation)
+            else:
+                rows.append((H, z[k]))
+        if not rows:
+            return
+        H, error = np.vstack([H for H, _ in rows]), np.concatenate([one for _, one in rows])
+        PH = self._P @ H.T
+        K = np.linalg.solve(H @ PH + deviation * np.eye(len(H)), PH.T).T
+        self._P -= K @ PH.T
+        self._P = 0.5 * (self._P + self._P.T)
+        self._apply(K @ error)
+
+    def _put_down(self, i: int, place: Array, variance: float) -> None:
+        """Let foot i stand where forward kinematics say that it is."""
+        rows = self._feet_rows[i]
+        self._d[i] = self._R @ place + self._p
+        self._P[rows] = self._P[POSITION]
+        self._P[:, rows] = self._P[:, POSITION]
+        self._P[rows, rows] = self._P[POSITION, POSITION] + variance * np.eye(3)
+
+    def _apply(self, xi: Array) -> None:
+        """Change the state by exp(xi), in the group of orientation, velocity and positions."""
+        turn = xi[ROTATION]
+        rotation = Rotation.from_rotvec(turn).as_matrix()
+        left = _left_jacobian(turn)
+        self._R = rotation @ self._R
+        self._v = rotation @ self._v + left @ xi[VELOCITY]
+        self._p = rotation @ self._p + left @ xi[POSITION]
+        steps = np.array([xi[rows] for rows in self._feet_rows])
+        self._d = self._d @ rotation.T + steps @ left.T
+        self._biases = self._biases + xi[-6:]
+
+    def _estimate(self) -> BaseEstimate:
+        """Pose and twist of the root link."""
+        R_WI, p_WI = self._R, self._p
+        R_IB = self._R_BI.T
+        R = R_WI @ R_IB
+        p = p_WI - R @ self._p_BI
+        w = self._R_BI @ (self._rate - self._biases[:3])
+        linear = R.T @ self._v - np.cross(w, self._p_BI)
+        # Errors in axes of the world: of the position xi_p + xi_R x p, of the velocity xi_v.
+        P = self._P
+        J = np.zeros((6, len(P)))
+        J[:3, ROTATION], J[:3, POSITION], J[3:, ROTATION] = -_skew(p), np.eye(3), np.eye(3)
+        T = np.zeros((6, len(P)))
+        T[:3, VELOCITY] = R.T
+        T[:3, self._gyroscope] = -_skew(self._p_BI) @ self._R_BI
+        T[3:, self._gyroscope] = -self._R_BI
+        return BaseEstimate(
+            np.concatenate([p, Rotation.from_matrix(R).as_quat()]),
+            np.concatenate([linear, w]),
+            J @ P @ J.T,
+            T @ P @ T.T,
+        )
+
+
+def _skew(v: Array) -> Array:
+    x, y, z = v
+    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+
+
+def _left_jacobian(phi: Array) -> Array:
+    """Left Jacobian of SO(3), for the small corrections of a filter to second order."""
+    S = _skew(phi)
+    return np.asarray(np.eye(3) + 0.5 * S + S @ S / 6.0)
