@@ -24,7 +24,7 @@ from .model.joints import JointKind
 from .multibody.arguments import check_options, pose_matrices
 from .multibody.end_effector import manipulability
 from .multibody.kernel_methods import Array, Wrenches
-from .multibody.kernel_set import Adjustable, KernelSet
+from .multibody.kernel_set import KernelSet, Parameters
 from .multibody.rigid_body_system import DEFAULT_GRAVITY, RigidBodySystem
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Robot(RigidBodySystem):
         super().__init__(model, backend)
         if adjustable:
             body = model.frame(model.tool_frame).body
-            self._use(KernelSet(model, backend, Adjustable(()).including(body)))
+            self._use(KernelSet(model, backend, Parameters.adjustable([body])))
 
     @classmethod
     def from_name(cls: type[_Kind], name: str, **options: Any) -> _Kind:

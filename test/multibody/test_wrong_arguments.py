@@ -94,9 +94,6 @@ FITTING = {
     'external_wrenches': {'tool0': np.ones(6)},
     'prescribed': [True] * 3 + [False] * 4,
     'restitution': 0.5,
-    'anchors': np.zeros((1, 3)),
-    'stiffness': 100.0,
-    'damping': 1.0,
     'mass': 1.0,
     'center_of_mass': (0.0, 0.0, 0.1),
     'inertia': np.eye(3),
@@ -213,7 +210,6 @@ def test_no_states_have_results_of_their_shape(shape):
     none, leading = np.zeros(shape), shape[:-1]
     assert ARM.gravity(none).shape == shape
     assert ARM.jacobian(none, 'tool0').shape == (*leading, 6, 7)
-    assert ARM.kernel('gravity').float32(none).shape == shape
     assert ARM.constrained_forward_dynamics(none, none, none, 'tool0')[1].shape == (*leading, 3)
     assert ARM.impact(none, none, 'tool0')[0].shape == shape
     assert ARM.inverse_kinematics(np.zeros((*leading, 4, 4)), 'tool0').q.shape == shape
