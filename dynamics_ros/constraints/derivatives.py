@@ -120,7 +120,7 @@ def constrained_forward_dynamics_derivatives(
         return ConstrainedDerivatives(*(x for x, _ in solved), *(f for _, f in solved))
     kernel = known.kernel(robot, 'constrained_dynamics_derivatives')
     *matrices, pivots = kernel.call(q, v, a, forces, *known.places)
-    if not (pivots > INDEPENDENT * pivots.max(axis=-1, initial=0.0, keepdims=True)).all():
+    if not _are_independent(pivots):
         raise _dependent(constraint_jacobian(robot, q, contacts))
     derivatives = ConstrainedDerivatives(*matrices)
     if external_wrenches is None:
@@ -344,6 +344,18 @@ def _rates_by_q(robot: RigidBodySystem, q: Array, v: Array, contacts: Constraint
     still, none = 0.0 * v, np.zeros(sum(x.rows for x in constraint_list(contacts)))
     by_q, at_rest = (_slopes(robot, q, x, still, none, contacts).rates_dq for x in (v, still))
     return np.asarray(by_q - at_rest)
+
+
+def _are_independent(pivots: Array) -> bool:
+    """Whether rows are certainly independent, from pivots (..., rows) of their orthogonalization.
+
+    A pivot is the length of a row after orthogonalization with respect to the rows before it.
+    """
+    if pivots.ndim == 1:  # a single state, in a loop of a controller
+        lengths = pivots.tolist()
+        return not lengths or min(lengths) > INDEPENDENT * max(lengths)
+    largest = pivots.max(axis=-1, initial=0.0, keepdims=True)
+    return bool((pivots > INDEPENDENT * largest).all())
 
 
 def _dependent(J: Array) -> RankDeficientError:

@@ -76,7 +76,8 @@ def constrained_forward_dynamics(
     known = in_kernels(robot, contacts)
     if known is not None:
         # The kernel refuses dependent rows and overflow, which are treated or reported below.
-        kernel = known.kernel(robot, 'dynamics_in_contact')
+        name = 'dynamics_in_contact'
+        kernel = known.kernels.get(name) or known.kernel(robot, name)
         answer = kernel.attempt(q, v, tau, *known.places)
         if answer is not NotImplemented:
             return answer[0], answer[1]

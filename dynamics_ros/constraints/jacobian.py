@@ -102,16 +102,17 @@ class InKernels:
         places: the last inputs of the kernels: points (m, 2, 3), and directions (m, 2, 3) if a kind
             needs them.
         given: the constraints as passed by the user; the reference keeps their identities valid.
+        kernels: those that were asked for, by name.
     """
 
     names: tuple[str, ...]
     places: tuple[Array, ...]
     given: tuple[Any, ...]
-    _kernels: dict[str, Kernel] = field(default_factory=dict)
+    kernels: dict[str, Kernel] = field(default_factory=dict)
 
     def kernel(self, robot: RigidBodySystem, name: str) -> Kernel:
         """The kernel of these constraints with a given name."""
-        return self._kernels.get(name) or self._kernels.setdefault(
+        return self.kernels.get(name) or self.kernels.setdefault(
             name, robot.kernel(name, *self.names)
         )
 
@@ -123,16 +124,21 @@ def in_kernels(robot: RigidBodySystem, contacts: Constraints) -> InKernels | Non
         InvalidArgumentError: an entry is not a constraint.
     """
     if type(contacts) is list or type(contacts) is tuple:  # without the slower tests below
-        given = tuple(contacts)
+        given, latest = tuple(contacts), robot._kept.get('contacts')
+        # Identical elements compare without a call of their __eq__.
+        if latest is not None and latest.given == given:
+            found: InKernels = latest
+            return found
     elif isinstance(contacts, str) or not isinstance(contacts, Sequence):
         given = (contacts,)
     else:
         given = tuple(contacts)
     # By identities: constraints are immutable, and comparing their fields takes longer.
-    known, key = robot._kept.setdefault('constraints', {}), tuple(map(id, given))
-    found: InKernels | None = known.get(key)
-    if found is not None:
-        return found
+    known: dict[tuple[int, ...], InKernels] = robot._kept['constraints']
+    key = tuple(map(id, given))
+    if key in known:
+        robot._kept['contacts'] = known[key]
+        return known[key]
     constraints = constraint_list(contacts)
     # A subclass may override the Jacobian, so it has no kernel.
     own = [x for x in constraints if type(x) is Contact or type(x) is ClosedLoop]

@@ -282,9 +282,10 @@ class GeneralCall:
             trace = self._compilation.trace
             if trace.finite_results is None:
                 raise RuntimeError(f'machine code of {trace.name} rejects a state that it allows')
-            arrays, leading = self._inputs(values)
-            state = self._compilation.plain.non_finite_state([*arrays, *self._bound], leading)
-            raise trace.finite_results(state)
+            arrays, _ = self._inputs(values)
+            raise trace.finite_results(
+                {x.name: array for x, array in zip(trace.inputs, [*arrays, *self._bound])}
+            )
         return answer
 
     def attempt(self, *values: Any, out: Any = None) -> Any:

@@ -108,7 +108,7 @@ class KernelMethods:
         self.model = model
         self.nq = model.nq
         self.nv = model.nv
-        self._kept: dict[str, Any] = {}  # derived by other rooms, by name
+        self._kept: dict[str, Any] = {'constraints': {}}  # derived by other rooms, by name
         self._use(KernelSet(model, backend))
         self._warned = False
 

@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 
 from dynamics_ros.algorithms.quantity import DEFAULT_REFERENCE, DEFINITIONS, Key, Options, define
 from dynamics_ros.errors import InvalidArgumentError, SingularError
-from dynamics_ros.kernels import Kernel, NonFiniteState, Requirement, Trace, trace, trace_cache
+from dynamics_ros.kernels import Kernel, Requirement, Trace, trace, trace_cache
 from dynamics_ros.kernels.kernel import BACKENDS
 from dynamics_ros.kernels.process import compile_process
 from dynamics_ros.kernels.process.system import FreshLock
 from dynamics_ros.model import ROOT, Model
+from dynamics_ros.multibody.arguments import overflow
 from dynamics_ros.spatial import Inertia, Matrix3, Scalar, Vector3
 
 Array = NDArray[np.float64]
@@ -127,8 +128,8 @@ NO_PARAMETERS = Parameters()
 
 _UPPER = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
 
-HUGE = 1e100
-"""Positions [m or rad] beyond this may overflow; smaller ones point to a singular mass matrix."""
+HUGE = 1e50
+"""Products of numbers beyond this may overflow; smaller ones point to a singular mass matrix."""
 
 ROOMS = ('spatial', 'model', 'algorithms', 'multibody')
 """Folders of this package with the code of traces."""
@@ -188,13 +189,14 @@ def _traced_anew(model: Model, parameters: Parameters, key: Key) -> Trace:
     shape = parameters.shape(model)
     if shape is not None:
         function, inputs[INPUT] = partial(_with_parameters, model, parameters, key), shape
+    refused = partial(overflow_or_singular, definition.may_be_singular)
     return trace(
         function,
         inputs,
         key[0],
         f'{model.name}: {" ".join(key)}',
         requirements=partial(_requirements, model, tuple(inputs)),
-        finite_results=overflow_or_singular if definition.finite_results else None,
+        finite_results=refused if definition.finite_results else None,
         bound=parameters.bound,
     )
 
@@ -386,21 +388,13 @@ def _no_unit_quaternion(name: str, squared: float) -> InvalidArgumentError:
     return InvalidArgumentError(name, problem, 'a unit quaternion (x, y, z, w)')
 
 
-def overflow_or_singular(state: NonFiniteState) -> Exception:
-    """Return the error of a state whose results are not finite.
-
-    A mass matrix does not depend on velocities, accelerations, torques and wrenches. It is
-    therefore not singular if the same configuration at rest has a finite result.
+def overflow_or_singular(may_be_singular: bool, inputs: dict[str, Array]) -> Exception:
+    """Return the error of inputs by name whose results are not finite.
 
     Args:
-        state: inputs by name; those that begin with q are configurations.
+        may_be_singular: whether it divides by pivots of the mass matrix.
+        inputs: the inputs, of one state or of several.
     """
-    fixed = {x for x in state.inputs if x.startswith('q') or x == INPUT}
-    at_rest = {name: x if name in fixed else np.zeros_like(x) for name, x in state.inputs.items()}
-    largest = {name: float(np.abs(x).max(initial=0.0)) for name, x in state.inputs.items()}
-    if max((largest[name] for name in fixed), default=0.0) < HUGE and not state.is_finite(at_rest):
+    if may_be_singular and max(np.abs(x).max(initial=0.0) for x in inputs.values()) < HUGE:
         return SingularError('mass matrix', 'a joint moves nothing that has mass or inertia')
-    blamed = max(largest, key=largest.__getitem__)
-    return InvalidArgumentError(
-        blamed, f'numbers up to {largest[blamed]:.3g}', 'smaller ones: the results overflow'
-    )
+    return overflow(inputs)
