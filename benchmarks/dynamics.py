@@ -26,7 +26,6 @@ from benchmarks.dynamics_cases import (
     BATCH_CASES,
     CASES,
     PLAIN_PYTHON,
-    SINGLE_PRECISION,
     Case,
 )
 from benchmarks.dynibo_peer import GRAVITY as DYNIBO_GRAVITY
@@ -207,24 +206,6 @@ class Bench:
                     'us',
                 )
                 yield record if theirs is None else _with_peer(record, 'pin', theirs, goal)
-        yield self.single_precision(names, states)
-
-    def single_precision(self, names: dict[str, Any], states: int) -> Record:
-        """Inverse dynamics of many states in float32 and float64, both into existing arrays."""
-        kernel = self.robot.kernel('inverse_dynamics')
-        doubles = [names[x] for x in ('Q', 'V', 'A')]
-        singles = [x.astype(np.float32) for x in doubles]
-        given = {'kernel': kernel, 'doubles': doubles, 'singles': singles}
-        given |= {'out': kernel(*doubles), 'out_32': kernel.float32(*singles)}
-        statements = {
-            'float64': 'kernel(*doubles, out=out)',
-            'float32': 'kernel.float32(*singles, out=out_32)',
-        }
-        seconds = interleaved(statements, given, BATCH_EFFORT)
-        micros = {name: 1e6 * value / states for name, value in seconds.items()}
-        case = f'batch of {states}: RNEA, float32'
-        record = Record(SUITE, case, self.subject.name, micros['float32'], 'us')
-        return _with_peer(record, 'float64', micros['float64'], SINGLE_PRECISION)
 
     def plain_python(self, effort: Effort) -> Iterator[Record]:
         """Time of RNEA by the plain Python trace, as without llvmlite."""

@@ -18,7 +18,6 @@ KINEMATICS = Goal(0.6, 0.45)
 DERIVATIVES = Goal(0.6, 0.4)
 AGAINST_DYNIBO = Goal(0.55, 0.4)
 BATCH = Goal(0.05, 0.02)
-SINGLE_PRECISION = Goal(0.6)
 PLAIN_PYTHON = Goal(50.0, 20.0, of='value')
 
 

@@ -23,8 +23,8 @@ from .model.formats import read_any
 from .model.joints import JointKind
 from .multibody.arguments import check_options, pose_matrices
 from .multibody.end_effector import manipulability
-from .multibody.kernel_methods import Array, Wrenches
-from .multibody.kernel_set import Adjustable, KernelSet
+from .multibody.kernel_methods import Array
+from .multibody.kernel_set import KernelSet, Parameters
 from .multibody.rigid_body_system import DEFAULT_GRAVITY, RigidBodySystem
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Robot(RigidBodySystem):
         super().__init__(model, backend)
         if adjustable:
             body = model.frame(model.tool_frame).body
-            self._use(KernelSet(model, backend, Adjustable(()).including(body)))
+            self._use(KernelSet(model, backend, Parameters.adjustable([body])))
 
     @classmethod
     def from_name(cls: type[_Kind], name: str, **options: Any) -> _Kind:
@@ -152,36 +152,14 @@ class Robot(RigidBodySystem):
         """
         return manipulability(self.jacobian(q, frame))
 
-    # Contacts, impacts and end-effector dynamics.
+    # Contacts, impacts and end-effector dynamics: functions of ``dynamics_ros.constraints``, which
+    # control loops call, so they are not wrapped in other functions.
 
-    def operational_space(
-        self, q: ArrayLike, v: ArrayLike, frame: str, rows: Sequence[int] = (0, 1, 2, 3, 4, 5)
-    ) -> tuple[Array, Array, Array]:
-        """Lambda, mu and p of Lambda w-dot + mu + p = F at a frame ([RD] eq. 3.86 to 3.89).
-
-        Arguments and errors are those of ``dynamics_ros.constraints.operational_space``.
-        """
-        return constraints.operational_space(self, q, v, frame, rows)
-
+    operational_space = constraints.operational_space
     constrained_forward_dynamics = constraints.constrained_forward_dynamics
-    """The function as a method: control loops call it, so it is not wrapped in another function."""
-
-    def constrained_forward_dynamics_derivatives(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        tau: ArrayLike,
-        contacts: Constraints,
-        external_wrenches: Wrenches | None = None,
-    ) -> constraints.ConstrainedDerivatives:
-        """Derivatives of accelerations and constraint forces w.r.t. q, v and tau ([Lie] 4).
-
-        Arguments and errors are those of
-        ``dynamics_ros.constraints.constrained_forward_dynamics_derivatives``.
-        """
-        return constraints.constrained_forward_dynamics_derivatives(
-            self, q, v, tau, contacts, external_wrenches
-        )
+    constrained_forward_dynamics_derivatives = constraints.constrained_forward_dynamics_derivatives
+    contact_forces = constraints.contact_forces
+    impact = constraints.impact
 
     def constrained_inverse_dynamics(
         self,
@@ -198,29 +176,6 @@ class Robot(RigidBodySystem):
         """
         check_options(constraints.constrained_inverse_dynamics, options)
         return constraints.constrained_inverse_dynamics(self, q, v, a, contacts, **options)
-
-    def contact_forces(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        tau: ArrayLike,
-        contacts: Constraints,
-        external_wrenches: Wrenches | None = None,
-    ) -> Array:
-        """Contact forces (..., rows) on the robot, the negative of [RD] eq. 3.62.
-
-        Arguments and errors are those of ``dynamics_ros.constraints.contact_forces``.
-        """
-        return constraints.contact_forces(self, q, v, tau, contacts, external_wrenches)
-
-    def impact(
-        self, q: ArrayLike, v: ArrayLike, contacts: Constraints, restitution: ArrayLike = 0.0
-    ) -> tuple[Array, Array]:
-        """Velocity (..., nv) after an impact and its impulses (..., rows) ([RD] eq. 3.67, 3.70).
-
-        Arguments and errors are those of ``dynamics_ros.constraints.impact``.
-        """
-        return constraints.impact(self, q, v, contacts, restitution)
 
     # Inverse kinematics.
 

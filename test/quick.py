@@ -111,10 +111,6 @@ COSTLY = {
         'test_are_those_of_the_kernel',
         'test_batches_lists_and_given_arrays',
         'test_wrong_arguments_are_named',
-        'test_the_same_motion_takes_the_same_torques',
-    ),
-    'multibody/test_function_joints.py': (
-        'test_a_cardan_joint_is_two_joints_and_a_cross_without_mass',
     ),
     'project/test_documentation_python.py': ('test_the_python_of_a_document_runs',),
     'project/test_notebooks.py': ('test_a_notebook_runs_and_shows_what_is_kept_in_it',),

@@ -101,7 +101,6 @@ def target(kernel: Kernel, dtype: Any) -> str | None:
 
 def _c_function(kernel: Kernel, dtype: np.dtype[Any]) -> Any:
     """Return the C function that XLA calls; its result is the address of an error, or None."""
-    compute = kernel if dtype == np.float64 else kernel.float32
 
     def function(given: Any) -> Any:
         frame = given[0]
@@ -110,9 +109,12 @@ def _c_function(kernel: Kernel, dtype: np.dtype[Any]) -> Any:
             version.major, version.minor = MAJOR, frame.api[0].version.minor
             return None
         try:
-            results = _arrays(frame.outputs, dtype)
-            out = results[0] if len(results) == 1 else tuple(results)
-            compute(*_arrays(frame.inputs, dtype), out=out)
+            inputs, results = _arrays(frame.inputs, dtype), _arrays(frame.outputs, dtype)
+            if dtype == np.float64:
+                kernel(*inputs, out=results[0] if len(results) == 1 else tuple(results))
+            else:
+                for result, exact in zip(results, _as_tuple(kernel(*inputs))):
+                    result[...] = exact
         except BaseException as reason:  # exceptions must not propagate through machine code
             text = f'{kernel.name}: {reason}'.encode(errors='replace')
             error = Error(ctypes.sizeof(Error), None, text, INVALID_ARGUMENT)
@@ -134,38 +136,28 @@ def _arrays(given: Any, dtype: np.dtype[Any]) -> list[Any]:
     return arrays
 
 
-def jax_function(kernel: Kernel, mode: str = 'reverse') -> Any:
-    """A kernel as a function of JAX arrays; derivatives are kernels, created when first needed.
+def jax_function(kernel: Kernel) -> Any:
+    """A kernel as a function of JAX arrays; its gradient is a kernel, created when first needed.
 
-    Derivatives are exact, of any order, and by coordinates: of a quaternion by its four numbers.
-    XLA calls kernels on the processor through Python, with the arrays in place. Arrays on another
-    device are copied. If JAX computes with float32, batches are computed in single precision.
+    Derivatives are vector-Jacobian products (``grad``, ``vjp``, ``jacrev``), exact, of any order,
+    and by coordinates: of a quaternion by its four numbers. XLA calls kernels on the processor
+    through Python, with the arrays in place. Arrays on another device are copied. Kernels compute
+    in double precision; if JAX computes with float32, the results are rounded.
 
     Args:
         kernel: a kernel of a robot or of ``kernels.compile``.
-        mode: ``'reverse'``: differentiated by vector-Jacobian products (``grad``, ``vjp``,
-            ``jacrev``). ``'forward'``: differentiated by whole Jacobians, for forward mode
-            (``jvp``, ``jacfwd``, ``hessian``) and reverse mode.
 
     Raises:
         ImportError: jax is not installed.
-        InvalidArgumentError: the mode is unknown, or the argument is not a kernel.
+        InvalidArgumentError: the argument is not a kernel.
     """
-    import jax  # noqa: F401  fails early if jax is not installed
+    import jax
 
     check_kernel(kernel)
-    if mode not in MODES:
-        raise InvalidArgumentError('mode', repr(mode), f'one of {tuple(MODES)}')
-    return MODES[mode](kernel)
-
-
-def _reverse(kernel: Kernel) -> Any:
-    """JAX function of a kernel that is differentiated by the kernel's pullback."""
-    import jax
 
     @cache
     def pullback() -> Any:
-        return _reverse(kernel.pullback())
+        return jax_function(kernel.pullback())
 
     def forward(*arrays: Any) -> tuple[Any, Any]:
         return function(*arrays), arrays
@@ -177,41 +169,6 @@ def _reverse(kernel: Kernel) -> Any:
     function = jax.custom_vjp(_without_derivatives(kernel))
     function.defvjp(forward, backward)
     return function
-
-
-def _forward(kernel: Kernel) -> Any:
-    """JAX function of a kernel that is differentiated by Jacobians."""
-    import jax
-    import jax.numpy as jnp
-
-    names = [x.name for x in kernel.trace.arguments]
-    ranks = [len(x.shape) for x in kernel.trace.arguments]
-
-    @cache
-    def jacobian(output: str, by: str) -> Any:
-        return _forward(kernel.derivative(by, output))
-
-    def tangent(arrays: Any, moved: Any) -> tuple[Any, Any]:
-        values = function(*arrays)
-        slopes = []
-        for output, value in zip(kernel.trace.outputs, _as_tuple(values), strict=True):
-            total = jnp.zeros_like(value)
-            for name, rank, direction in zip(names, ranks, moved, strict=True):
-                J = jacobian(output.name, name)(*arrays)
-                own = tuple(range(-rank, 0))
-                leading = direction.shape[: direction.ndim - rank]
-                middle = (1,) * len(output.shape)
-                along = direction.reshape(leading + middle + direction.shape[len(leading) :])
-                total = total + (J * along).sum(axis=own)
-            slopes.append(total.astype(value.dtype))
-        return values, tuple(slopes) if isinstance(values, tuple) else slopes[0]
-
-    function = jax.custom_jvp(_without_derivatives(kernel))
-    function.defjvp(tangent)
-    return function
-
-
-MODES = {'reverse': _reverse, 'forward': _forward}
 
 
 def _without_derivatives(kernel: Kernel) -> Any:
@@ -265,10 +222,8 @@ def _call_python(kernel: Kernel, outputs: list[Any], *arrays: Any) -> Any:
     """Call a kernel through Python."""
     import jax
 
-    compute = kernel if outputs and outputs[0].dtype == np.float64 else kernel.float32
-
     def callback(*values: Any) -> list[Any]:
-        results = _as_tuple(compute(*[np.asarray(x) for x in values]))
+        results = _as_tuple(kernel(*[np.asarray(x) for x in values]))
         return [np.asarray(x, y.dtype) for x, y in zip(results, outputs)]
 
     return jax.pure_callback(callback, outputs, *arrays, vmap_method='broadcast_all')

@@ -16,8 +16,8 @@ def torch_function(kernel: Kernel) -> Callable[..., Any]:
     """A kernel as a function of tensors; its gradient is a kernel, created when first needed.
 
     Derivatives are of any order and by coordinates: of a quaternion by its four numbers. Tensors on
-    another device are copied to the processor and back. If all tensors are float32, batches are
-    computed in single precision.
+    another device are copied to the processor and back. Kernels compute in double precision;
+    the result is float32 if all tensors are.
 
     Args:
         kernel: a kernel of a robot or of ``kernels.compile``.
@@ -62,12 +62,11 @@ def _autograd_function() -> Any:
             ctx.pullback = pullback
             ctx.save_for_backward(*tensors)
             single = all(x.dtype == torch.float32 for x in tensors)
-            compute = kernel.float32 if single else kernel
-            results = compute(*[x.detach().cpu().numpy() for x in tensors])
-            device = tensors[0].device
-            if isinstance(results, tuple):
-                return tuple(torch.as_tensor(x, device=device) for x in results)
-            return torch.as_tensor(results, device=device)
+            dtype, device = torch.float32 if single else torch.float64, tensors[0].device
+            results = kernel(*[x.detach().cpu().numpy() for x in tensors])
+            several = results if isinstance(results, tuple) else (results,)
+            made = tuple(torch.as_tensor(x, dtype=dtype, device=device) for x in several)
+            return made if isinstance(results, tuple) else made[0]
 
         @staticmethod
         def backward(ctx: Any, *weights: Any) -> Any:

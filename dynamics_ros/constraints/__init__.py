@@ -23,19 +23,10 @@ from .dynamics import (
     constrained_inverse_dynamics,
     contact_forces,
     impact,
-    impact_energy_loss,
-)
-from .internal_forces import (
-    ElasticElement,
-    actuator_torques,
-    contact_positions,
-    soft_contact_forces,
 )
 from .jacobian import (
-    ConstraintRanks,
     constraint_bias,
     constraint_jacobian,
-    constraint_ranks,
     split_forces,
     support_projector,
 )
@@ -49,7 +40,7 @@ from .loops import (
     widest_gap,
 )
 from .of_functions import ConfigurationConstraint, LinearConstraint
-from .operational_space import operational_space, projected_newton_euler
+from .operational_space import operational_space
 
 __all__ = [
     'ClosedLoop',
@@ -58,15 +49,12 @@ __all__ = [
     'ConstrainedHybridDerivatives',
     'ConstrainedInverseDerivatives',
     'Constraint',
-    'ConstraintRanks',
     'Constraints',
     'Contact',
-    'ElasticElement',
     'Gap',
     'ImpactDerivatives',
     'LinearConstraint',
     'Stabilized',
-    'actuator_torques',
     'closed_state',
     'consistent_acceleration',
     'constrained_forward_dynamics',
@@ -77,19 +65,14 @@ __all__ = [
     'constrained_inverse_dynamics_derivatives',
     'constraint_bias',
     'constraint_jacobian',
-    'constraint_ranks',
     'contact_forces',
-    'contact_positions',
     'forward_dynamics_in_loops',
     'gravity_in_loops',
     'impact',
     'impact_derivatives',
-    'impact_energy_loss',
     'inverse_dynamics_in_loops',
     'loops_of',
     'operational_space',
-    'projected_newton_euler',
-    'soft_contact_forces',
     'split_forces',
     'support_projector',
     'widest_gap',

@@ -23,10 +23,10 @@ from dynamics_ros.multibody.arguments import (
     finite_together,
     refuse_overflow,
 )
-from dynamics_ros.multibody.linear_systems import Array, apply, pseudo_inverse, transposed
+from dynamics_ros.multibody.linear_systems import Array, apply
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
-from .jacobian import constraint_jacobian, stacked, whitened
+from .jacobian import constraint_jacobian, solve_constrained, stacked
 from .kinds import Constraint, Contact, Slopes
 from .of_functions import ConfigurationConstraint, LinearConstraint
 
@@ -42,10 +42,7 @@ class Differentiable(Constraint, Protocol):
     """A constraint whose derivatives are known."""
 
     def slopes(self, robot: RigidBodySystem, q: Array, v: Array, a: Array, forces: Array) -> Slopes:
-        """Derivatives of J^T f and of J a + J-dot v."""
-
-    def rate_slope(self, robot: RigidBodySystem, q: Array, v: Array) -> Array:
-        """Derivative (..., rows, nv) of J v, plus ``drift``, along velocities."""
+        """Derivatives of J^T f, of J a + J-dot v, and of J v."""
 
 
 @dataclass(frozen=True)
@@ -105,13 +102,13 @@ class Stabilized:
         rotations of loops and surfaces it is off by a share as large as their gap [rad].
         """
         constraint, k = differentiable(self.constraint), self.rate
-        own = constraint.slopes(robot, q, v, a, forces)
-        J = constraint.jacobian(robot, q)
-        damping = k if not hasattr(constraint, 'residual') else 2.0 * k
-        by_q = own.rows_dq + damping * constraint.rate_slope(robot, q, v)
-        if hasattr(constraint, 'residual'):
-            by_q = by_q + k * k * J
-        return Slopes(own.torques_dq, by_q, own.rows_dv + damping * J)
+        own, J = constraint.slopes(robot, q, v, a, forces), constraint.jacobian(robot, q)
+        closes = hasattr(constraint, 'residual')
+        damping = 2.0 * k if closes else k
+        by_q = own.rows_dq + damping * own.rates_dq
+        return own._replace(
+            rows_dq=by_q + k * k * J if closes else by_q, rows_dv=own.rows_dv + damping * J
+        )
 
 
 def closed_state(
@@ -171,12 +168,8 @@ def _nearest(
 
     Components that no velocity can change, such as a gap normal to a planar mechanism, are ignored.
     """
-    M = robot.mass_matrix(q)
-    J = constraint_jacobian(robot, q, list(constraints))
-    L, W = whitened(M, J)
-    required = target - apply(J, v)
-    step = apply(transposed(pseudo_inverse(W)), required)
-    return np.asarray(v + np.linalg.solve(transposed(L), step[..., None])[..., 0])
+    M, J = robot.mass_matrix(q), constraint_jacobian(robot, q, list(constraints))
+    return solve_constrained(M, J, apply(M, v), target)[0]
 
 
 def _drift(constraint: Constraint, robot: RigidBodySystem, q: Array) -> Array:

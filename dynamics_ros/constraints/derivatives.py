@@ -5,12 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynamics_ros.algorithms.constrained import INDEPENDENT
 from dynamics_ros.errors import RankDeficientError
 from dynamics_ros.multibody.arguments import boolean_mask, finite_together
 from dynamics_ros.multibody.kernel_methods import Wrenches
@@ -25,10 +25,9 @@ from .dynamics import (
     constrained_hybrid_dynamics,
     constrained_inverse_dynamics,
     impact,
-    independent,
 )
-from .jacobian import constraint_jacobian, prepared, split_forces, stacked
-from .kinds import Constraints, constraint_list
+from .jacobian import constraint_jacobian, in_kernels, split_forces, stacked
+from .kinds import Constraints, Slopes, constraint_list
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -104,7 +103,7 @@ def constrained_forward_dynamics_derivatives(
 
     Args:
         robot, q, v, tau, contacts: as for ``constrained_forward_dynamics``; no constraints of a
-            user's own class, and no ``LinearConstraint`` with a ``rate``.
+            user's own class.
         external_wrenches: as for ``RigidBodySystem.inverse_dynamics_derivatives``.
 
     Raises:
@@ -112,18 +111,17 @@ def constrained_forward_dynamics_derivatives(
         RankDeficientError: rows depend on each other, so the forces are not unique.
     """
     a, forces = constrained_forward_dynamics(robot, q, v, tau, contacts, external_wrenches)
-    kernel_inputs = prepared(contacts)
-    if kernel_inputs is None:
+    known = in_kernels(robot, contacts)
+    if known is None:
         q, v = finite_together(q=(q, robot.nq), v=(v, robot.nv))
         system = _System.of(robot, q, v, a, forces, contacts, external_wrenches)
         columns = (system.by_q, system.by_v, system.by_force(np.eye(robot.nv)))
         solved = [system.solve(*column) for column in columns]
         return ConstrainedDerivatives(*(x for x, _ in solved), *(f for _, f in solved))
-    kernel = robot.kernel('constrained_dynamics_derivatives', *kernel_inputs.names)
-    *matrices, pivots = kernel.call(q, v, a, forces, *kernel_inputs.places)
-    if not independent(pivots):
-        J = constraint_jacobian(robot, q, contacts)
-        raise _dependent(int(np.min(rank(J))), J)
+    kernel = known.kernel(robot, 'constrained_dynamics_derivatives')
+    *matrices, pivots = kernel.call(q, v, a, forces, *known.places)
+    if not _are_independent(pivots):
+        raise _dependent(constraint_jacobian(robot, q, contacts))
     derivatives = ConstrainedDerivatives(*matrices)
     if external_wrenches is None:
         return derivatives
@@ -218,7 +216,7 @@ def constrained_inverse_dynamics_derivatives(
     if options.get('criterion', 'minimum_torque') == 'minimum_torque':
         w[..., active] = tau[..., active]
         w[..., ~active] = -apply(pseudo_inverse(J_p), apply(J, w))
-        selected = replace(system, M=np.diag(1.0 * active))
+        selected = system._replace(M=np.diag(1.0 * active))
         drift = [-_rates_by_q(robot, q, w, contacts), *[np.zeros(J.shape)] * 2]
         parts = [selected.solve(*pair) for pair in zip(needed, drift, strict=True)]
         of_tau = [active[:, None] * x for x, _ in parts]
@@ -268,8 +266,7 @@ def impact_derivatives(
     return ImpactDerivatives(by_q[0], by_v[0], by_q[1], by_v[1])
 
 
-@dataclass(frozen=True)
-class _System:
+class _System(NamedTuple):
     """Linear system of all derivatives: M da = force + J^T df, J da = target ([Lie] 4).
 
     Attributes:
@@ -294,17 +291,11 @@ class _System:
         external_wrenches: Wrenches | None,
     ) -> _System:
         """The derivatives of ID(q, v, a) = tau + J^T f and of J a + J-dot v = 0 at a solution."""
-        constraints = [differentiable(x) for x in constraint_list(contacts)]
-        split = split_forces(forces, contacts) if constraints else []
-        parts = [x.slopes(robot, q, v, a, f) for x, f in zip(constraints, split, strict=True)]
+        slopes = _slopes(robot, q, v, a, forces, contacts)
         dq, dv, M = robot.inverse_dynamics_derivatives(q, v, a, external_wrenches)
-        torques_dq = sum((x.torques_dq for x in parts), start=np.zeros_like(dq))
-        rows_dq, rows_dv = (
-            -stacked([dq[..., :0, :], *(getattr(x, name) for x in parts)], 2)
-            for name in ('rows_dq', 'rows_dv')
-        )
         J = constraint_jacobian(robot, q, contacts)
-        return cls(M, J, (torques_dq - dq, rows_dq), (-dv, rows_dv))
+        by_q = slopes.torques_dq - dq, -slopes.rows_dq
+        return cls(M, J, by_q, (-dv, -slopes.rows_dv))
 
     def by_force(self, force: Array) -> tuple[Array, Array]:
         """A force (nv, n), which no row depends on."""
@@ -318,40 +309,55 @@ class _System:
         Raises:
             RankDeficientError: the rows depend on each other.
         """
-        n, rows = self.M.shape[-1], self.J.shape[-2]
-        mask = np.ones(n, dtype=bool) if free is None else free
+        mask = np.ones(self.M.shape[-1], dtype=bool) if free is None else free
         J = self.J[..., mask]
-        deficient = int(np.min(rank(J), initial=rows))
-        if deficient < rows:
-            raise _dependent(deficient, J)
+        if (rank(J) < J.shape[-2]).any():
+            raise _dependent(J)
         M = self.M[..., mask, :][..., mask]
         leading = np.broadcast_shapes(M.shape[:-2], J.shape[:-2], force.shape[:-2])
-        count = M.shape[-1]
-        K = np.zeros((*leading, count + rows, count + rows))
-        K[..., :count, :count], K[..., count:, :count] = M, J
-        K[..., :count, count:] = transposed(J)
-        right = np.concatenate(
-            [
-                np.broadcast_to(force[..., mask, :], (*leading, count, force.shape[-1])),
-                np.broadcast_to(target, (*leading, rows, force.shape[-1])),
-            ],
-            axis=-2,
-        )
+        n, rows, columns = M.shape[-1], J.shape[-2], force.shape[-1]
+        K, right = np.zeros((*leading, n + rows, n + rows)), np.zeros((*leading, n + rows, columns))
+        K[..., :n, :n], K[..., n:, :n], K[..., :n, n:] = M, J, transposed(J)
+        right[..., :n, :], right[..., n:, :] = force[..., mask, :], target
         solved = np.linalg.solve(K, right)
-        of_a = np.zeros((*leading, n, force.shape[-1]))
-        of_a[..., mask, :] = solved[..., :count, :]
-        return of_a, -solved[..., count:, :]
+        of_a = np.zeros((*leading, len(mask), columns))
+        of_a[..., mask, :] = solved[..., :n, :]
+        return of_a, -solved[..., n:, :]
+
+
+def _slopes(
+    robot: RigidBodySystem, q: Array, v: Array, a: Array, forces: Array, contacts: Constraints
+) -> Slopes:
+    """The derivatives of all rows, stacked, and of the sum of their torques."""
+    known = in_kernels(robot, contacts)
+    if known is not None:
+        return Slopes(*known.kernel(robot, 'constraint_slopes')(q, v, a, forces, *known.places))
+    constraints = [differentiable(x) for x in constraint_list(contacts)]
+    split = split_forces(forces, contacts)
+    parts = [x.slopes(robot, q, v, a, f) for x, f in zip(constraints, split, strict=True)]
+    torques, *rows = zip(*parts, strict=True)
+    return Slopes(sum(torques), *(stacked(x, 2) for x in rows))
 
 
 def _rates_by_q(robot: RigidBodySystem, q: Array, v: Array, contacts: Constraints) -> Array:
     """Derivative (..., rows, nv) of J v along velocities."""
-    parts = [
-        x.slopes(robot, q, np.zeros(robot.nv), v, np.zeros(x.rows)).rows_dq
-        - x.slopes(robot, q, np.zeros(robot.nv), 0.0 * v, np.zeros(x.rows)).rows_dq
-        for x in map(differentiable, constraint_list(contacts))
-    ]
-    return stacked([np.zeros((0, robot.nv)), *parts], 2)
+    still, none = 0.0 * v, np.zeros(sum(x.rows for x in constraint_list(contacts)))
+    by_q, at_rest = (_slopes(robot, q, x, still, none, contacts).rates_dq for x in (v, still))
+    return np.asarray(by_q - at_rest)
 
 
-def _dependent(rank: int, J: Array) -> RankDeficientError:
-    return RankDeficientError('J M^-1 J^T', rank, J.shape[-2], 'omit dependent rows')
+def _are_independent(pivots: Array) -> bool:
+    """Whether rows are certainly independent, from pivots (..., rows) of their orthogonalization.
+
+    A pivot is the length of a row after orthogonalization with respect to the rows before it.
+    """
+    if pivots.ndim == 1:  # a single state, in a loop of a controller
+        lengths = pivots.tolist()
+        return not lengths or min(lengths) > INDEPENDENT * max(lengths)
+    largest = pivots.max(axis=-1, initial=0.0, keepdims=True)
+    return bool((pivots > INDEPENDENT * largest).all())
+
+
+def _dependent(J: Array) -> RankDeficientError:
+    found = int(np.min(rank(J), initial=J.shape[-2]))
+    return RankDeficientError('J M^-1 J^T', found, J.shape[-2], 'omit dependent rows')

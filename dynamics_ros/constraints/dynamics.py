@@ -10,14 +10,12 @@ from typing import Literal, TypedDict, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics_ros.algorithms.constrained import INDEPENDENT
 from dynamics_ros.constraints.jacobian import (
     check_feasible,
     constraint_jacobian,
-    contact_dynamics,
+    in_kernels,
     rows_and_bias,
     solve_constrained,
-    whitened,
 )
 from dynamics_ros.constraints.kinds import Constraints
 from dynamics_ros.errors import InvalidArgumentError
@@ -56,7 +54,7 @@ def constrained_forward_dynamics(
 
     Solves M a + C v + g = tau + J^T f with J a + J-dot v = 0. Constraints are bilateral: a contact
     force may pull. For redundant constraints the forces are not unique, and those of least norm are
-    returned (see ``constraint_ranks``). The accelerations are always unique.
+    returned. The accelerations are always unique.
 
     Args:
         robot: the constrained robot.
@@ -75,31 +73,20 @@ def constrained_forward_dynamics(
     if external_wrenches is not None:
         q, tau = finite_together(q=(q, robot.nq), tau=(tau, robot.nv))
         tau = tau + robot.wrench_torques(q, external_wrenches)
-    kernel, places = contact_dynamics(robot, contacts)
-    if kernel is not None:
+    known = in_kernels(robot, contacts)
+    if known is not None:
         # The kernel refuses dependent rows and overflow, which are treated or reported below.
-        answer = kernel.attempt(q, v, tau, *places)
+        name = 'dynamics_in_contact'
+        kernel = known.kernels.get(name) or known.kernel(robot, name)
+        answer = kernel.attempt(q, v, tau, *known.places)
         if answer is not NotImplemented:
             return answer[0], answer[1]
     q, v, tau = finite_together(q=(q, robot.nq), v=(v, robot.nv), tau=(tau, robot.nv))
     force = tau - robot.nonlinear_effects(q, v)
     J, bias = rows_and_bias(robot, q, v, contacts)
-    target = -bias
-    a, forces = solve_constrained(robot.mass_matrix(q), J, force, target, CONTRADICTION)
+    a, forces = solve_constrained(robot.mass_matrix(q), J, force, -bias, CONTRADICTION)
     refuse_overflow(a, forces, q=q, v=v, tau=tau)
     return a, forces
-
-
-def independent(pivots: Array) -> bool:
-    """Whether rows are certainly independent, from pivots (..., rows) of their orthogonalization.
-
-    A pivot is the length of a row after orthogonalization with respect to the rows before it.
-    """
-    if pivots.ndim == 1:  # a single state, in a loop of a controller
-        lengths = pivots.tolist()
-        return not lengths or min(lengths) > INDEPENDENT * max(lengths)
-    largest = pivots.max(axis=-1, initial=0.0, keepdims=True)
-    return bool((pivots > INDEPENDENT * largest).all())
 
 
 def contact_forces(
@@ -285,9 +272,8 @@ def consistent_acceleration(
     q, v, a = finite_together(q=(q, robot.nq), v=(v, robot.nv), a=(a, robot.nv))
     M = robot.mass_matrix(q)
     J, bias = rows_and_bias(robot, q, v, contacts)
-    target = -bias
     nearest, _ = solve_constrained(
-        M, J, apply(M, a), target, 'no acceleration satisfies all constraints'
+        M, J, apply(M, a), -bias, 'no acceleration satisfies all constraints'
     )
     refuse_overflow(nearest, q=q, v=v, a=a)
     return nearest
@@ -343,44 +329,11 @@ def impact(
     return after, impulses
 
 
-def impact_energy_loss(
-    robot: RigidBodySystem,
-    q: ArrayLike,
-    v: ArrayLike,
-    contacts: Constraints,
-    restitution: float = 0.0,
-) -> Array:
-    """Kinetic energy (...) lost in an impact [J]: (1 - e^2)/2 r-dot^T Lambda_c r-dot.
-
-    This is [RD] eq. 3.72 with the opposite sign, so that a loss is positive, extended by Newton's
-    law of restitution.
-
-    Args:
-        robot, q, v, contacts: as for ``impact``.
-        restitution: coefficient of restitution e of all rows.
-
-    Raises:
-        InvalidArgumentError: the coefficient of restitution is outside [0, 1].
-    """
-    q, v = finite_together(q=(q, robot.nq), v=(v, robot.nv))
-    J = constraint_jacobian(robot, q, contacts)
-    velocity = apply(J, v)
-    coefficient = _checked_restitution(restitution)
-    _, W = whitened(robot.mass_matrix(q), J)
-    # r-dot^T Lambda r-dot = |W^+T r-dot|^2, also for dependent rows.
-    impulse = apply(transposed(pseudo_inverse(W)), velocity)
-    lost = np.asarray(0.5 * (1.0 - coefficient**2) * np.square(impulse).sum(axis=-1))
-    refuse_overflow(lost, q=q, v=v)
-    return lost[()]
-
-
-def _checked_restitution(restitution: ArrayLike, rows: int | None = None) -> Array:
-    """Check coefficients of restitution: one number, or (rows) numbers if ``rows`` is given."""
-    expected = 'a number in [0, 1]' + ('' if rows is None else f', or {rows} of them')
+def _checked_restitution(restitution: ArrayLike, rows: int) -> Array:
+    """Check coefficients of restitution: one number, or one per row."""
+    expected = f'a number in [0, 1], or {rows} of them'
     coefficients = real_array('restitution', restitution, expected)
-    if (
-        coefficients.shape not in ((), (rows,))
-        or not ((coefficients >= 0.0) & (coefficients <= 1.0)).all()
-    ):
+    allowed = (coefficients >= 0.0) & (coefficients <= 1.0)
+    if coefficients.shape not in ((), (rows,)) or not allowed.all():
         raise InvalidArgumentError('restitution', f'{coefficients.tolist()}', expected)
     return coefficients

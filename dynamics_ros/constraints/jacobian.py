@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Stacked Jacobian and bias of constraints, their ranks, and the linear systems that they solve.
+"""Stacked Jacobian and bias of constraints, and the linear systems that they solve.
 
 Contacts and loops are rows of one kernel, whose options and inputs are stored for each set of
 constraints.
@@ -9,13 +9,19 @@ constraints.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from dynamics_ros.constraints.kinds import ClosedLoop, Constraints, Contact, constraint_list, places
+from dynamics_ros.constraints.kinds import (
+    ClosedLoop,
+    Constraints,
+    Contact,
+    constraint_list,
+    places,
+)
 from dynamics_ros.errors import InfeasibleError
 from dynamics_ros.kernels import Kernel
 from dynamics_ros.multibody.arguments import finite_together, finite_vectors
@@ -25,7 +31,6 @@ from dynamics_ros.multibody.linear_systems import (
     cholesky,
     largest_singular_value,
     pseudo_inverse,
-    rank,
     transposed,
 )
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
@@ -35,18 +40,8 @@ FEASIBILITY_TOLERANCE = 1e-6
 one SI unit (m/s^2, m/s, N), else absolute. Rounding errors are a thousand times smaller."""
 
 
-def whitened(M: Array, J: Array) -> tuple[Array, Array]:
-    """L with M = L L^T, and the whitened Jacobian W = L^-1 J^T, with J M^-1 J^T = W^T W.
-
-    Raises:
-        SingularError: M is not positive definite.
-    """
-    L = cholesky(M)
-    return L, np.asarray(np.linalg.solve(L, transposed(J)), dtype=np.float64)
-
-
 def solve_constrained(
-    M: Array, J: Array, force: Array, target: Array, contradiction: str
+    M: Array, J: Array, force: Array, target: Array, contradiction: str = ''
 ) -> tuple[Array, Array]:
     """Solve M x = force + J^T lambda, J x = target for x and lambda.
 
@@ -58,7 +53,8 @@ def solve_constrained(
         J: (..., m, n).
         force: (..., n).
         target: (..., m).
-        contradiction: message of the error if no x satisfies J x = target.
+        contradiction: message of the error if no x satisfies J x = target; '' accepts the x that
+            satisfies it best.
 
     Returns:
         x (..., n) and lambda (..., m).
@@ -67,16 +63,17 @@ def solve_constrained(
         InfeasibleError: no x satisfies J x = target, because dependent rows contradict each other.
         SingularError: M is not positive definite.
     """
-    L, W = whitened(M, J)
+    # M = L L^T, and the whitened Jacobian W = L^-1 J^T, with J M^-1 J^T = W^T W.
+    L = cholesky(M)
+    W = np.asarray(np.linalg.solve(L, transposed(J)), dtype=np.float64)
     free = np.asarray(np.linalg.solve(L, force[..., None])[..., 0], dtype=np.float64)
     required = target - apply(transposed(W), free)
     inverse = pseudo_inverse(W)
     correction = apply(transposed(inverse), required)
-    check_feasible(
-        required - apply(transposed(W), correction),
-        largest_singular_value(W) * np.linalg.norm(free, axis=-1) + np.linalg.norm(target, axis=-1),
-        contradiction,
-    )
+    if contradiction:
+        size = largest_singular_value(W) * np.linalg.norm(free, axis=-1)
+        left = required - apply(transposed(W), correction)
+        check_feasible(left, size + np.linalg.norm(target, axis=-1), contradiction)
     x = np.linalg.solve(transposed(L), (free + correction)[..., None])[..., 0]
     return np.asarray(x), apply(inverse, correction)
 
@@ -92,80 +89,66 @@ def check_feasible(residual: Array, scale: Array, contradiction: str) -> None:
         raise InfeasibleError(contradiction, float(np.max(violation)))
 
 
-MAX_CACHED = 256
+MAX_CACHED = 128
 """Largest number of stored sets of constraints; a program may create new ones in each call."""
 
 
-class Prepared(NamedTuple):
-    """Contacts and loops as options and inputs of kernels.
+@dataclass(frozen=True)
+class InKernels:
+    """Contacts and loops as options and inputs of kernels of a robot.
 
     Attributes:
         names: kinds and frames, the options of the kernels.
         places: the last inputs of the kernels: points (m, 2, 3), and directions (m, 2, 3) if a kind
             needs them.
         given: the constraints as passed by the user; the reference keeps their identities valid.
+        kernels: those that were asked for, by name.
     """
 
     names: tuple[str, ...]
     places: tuple[Array, ...]
     given: tuple[Any, ...]
+    kernels: dict[str, Kernel] = field(default_factory=dict)
+
+    def kernel(self, robot: RigidBodySystem, name: str) -> Kernel:
+        """The kernel of these constraints with a given name."""
+        return self.kernels.get(name) or self.kernels.setdefault(
+            name, robot.kernel(name, *self.names)
+        )
 
 
-_prepared: dict[tuple[int, ...], Prepared] = {}
-"""By identities of the constraints, which are immutable and are kept alive by ``given``."""
-
-
-def prepared(contacts: Constraints) -> Prepared | None:
+def in_kernels(robot: RigidBodySystem, contacts: Constraints) -> InKernels | None:
     """Options and inputs of kernels for constraints; None if one is not a contact or a loop.
 
     Raises:
         InvalidArgumentError: an entry is not a constraint.
     """
     if type(contacts) is list or type(contacts) is tuple:  # without the slower tests below
-        given = tuple(contacts)
+        given, latest = tuple(contacts), robot._kept.get('contacts')
+        # Identical elements compare without a call of their __eq__.
+        if latest is not None and latest.given == given:
+            found: InKernels = latest
+            return found
     elif isinstance(contacts, str) or not isinstance(contacts, Sequence):
         given = (contacts,)
     else:
         given = tuple(contacts)
+    # By identities: constraints are immutable, and comparing their fields takes longer.
+    known: dict[tuple[int, ...], InKernels] = robot._kept['constraints']
     key = tuple(map(id, given))
-    return _prepared.get(key) or _prepare(contacts, key, given)
-
-
-def contact_dynamics(
-    robot: RigidBodySystem, contacts: Constraints
-) -> tuple[Kernel | None, tuple[Array, ...]]:
-    """Kernel of a robot in contact and its last inputs; that of the last contacts is found faster.
-
-    The kernel is None if a constraint is not a contact or a loop.
-
-    Raises:
-        InvalidArgumentError: an entry is not a constraint.
-    """
-    if type(contacts) is list or type(contacts) is tuple:
-        latest = robot._kept.get('contacts')
-        # Identical elements compare without a call of their __eq__.
-        if latest is not None and latest[1].given == tuple(contacts):
-            return latest[0], latest[1].places
-    inputs = prepared(contacts)
-    if inputs is None:
-        return None, ()
-    kernel = robot.kernel('dynamics_in_contact', *inputs.names)
-    robot._kept['contacts'] = kernel, inputs
-    return kernel, inputs.places
-
-
-def _prepare(
-    contacts: Constraints, key: tuple[int, ...], given: tuple[Any, ...]
-) -> Prepared | None:
+    if key in known:
+        robot._kept['contacts'] = known[key]
+        return known[key]
     constraints = constraint_list(contacts)
     # A subclass may override the Jacobian, so it has no kernel.
-    known = [x for x in constraints if type(x) is Contact or type(x) is ClosedLoop]
-    if len(known) < len(constraints):
+    own = [x for x in constraints if type(x) is Contact or type(x) is ClosedLoop]
+    if len(own) < len(constraints):
         return None
-    if len(_prepared) >= MAX_CACHED:
-        _prepared.clear()
-    names = tuple(name for x in known for name in x.key)
-    return _prepared.setdefault(key, Prepared(names, places(known), given))
+    if len(known) >= MAX_CACHED:
+        known.clear()
+    made = InKernels(tuple(name for x in own for name in x.key), places(own), given)
+    known[key] = made
+    return made
 
 
 def stacked(parts: Sequence[Array], axes: int) -> Array:
@@ -188,11 +171,7 @@ def constraint_jacobian(robot: RigidBodySystem, q: ArrayLike, contacts: Constrai
         q: (..., nq).
         contacts: one constraint or several; a name is a point contact at the origin of that frame.
     """
-    q = finite_vectors('q', q, robot.nq)
-    if rows := _kernel_rows(robot, q, np.zeros(robot.nv), contacts):
-        return rows[0]
-    parts = [constraint.jacobian(robot, q) for constraint in constraint_list(contacts)]
-    return stacked([np.zeros((*q.shape[:-1], 0, robot.nv)), *parts], 2)
+    return rows_and_bias(robot, finite_vectors('q', q, robot.nq), None, contacts)[0]
 
 
 def constraint_bias(
@@ -205,31 +184,27 @@ def constraint_bias(
         v: (..., nv).
     """
     q, v = finite_together(q=(q, robot.nq), v=(v, robot.nv))
-    if rows := _kernel_rows(robot, q, v, contacts):
-        return rows[1]
-    parts = [constraint.bias(robot, q, v) for constraint in constraint_list(contacts)]
-    leading = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
-    return stacked([np.zeros((*leading, 0)), *parts], 1)
+    return rows_and_bias(robot, q, v, contacts)[1]
 
 
 def rows_and_bias(
-    robot: RigidBodySystem, q: Array, v: Array, contacts: Constraints
+    robot: RigidBodySystem, q: Array, v: Array | None, contacts: Constraints
 ) -> tuple[Array, Array]:
-    """Jacobian and bias, as ``constraint_jacobian`` and ``constraint_bias``, of checked q and v."""
-    if rows := _kernel_rows(robot, q, v, contacts):
-        return rows
-    return constraint_jacobian(robot, q, contacts), constraint_bias(robot, q, v, contacts)
+    """Jacobian and bias, as ``constraint_jacobian`` and ``constraint_bias``, of checked q and v.
 
-
-def _kernel_rows(
-    robot: RigidBodySystem, q: Array, v: Array, contacts: Constraints
-) -> tuple[Array, Array] | None:
-    """Jacobian and bias of contacts and loops by one kernel; None for others, or for none."""
-    inputs = prepared(contacts)
-    if inputs is None or not inputs.names:
-        return None
-    J, bias = robot.kernel('constraint_rows', *inputs.names)(q, v, *inputs.places)
-    return J, bias
+    Without v there is no bias.
+    """
+    known = in_kernels(robot, contacts)
+    if known is not None and known.names:
+        given = np.zeros(robot.nv) if v is None else v
+        J, bias = known.kernel(robot, 'constraint_rows')(q, given, *known.places)
+        return J, bias
+    constraints, none = constraint_list(contacts), np.zeros((*q.shape[:-1], 0, robot.nv))
+    J = stacked([none, *(x.jacobian(robot, q) for x in constraints)], 2)
+    if v is None:
+        return J, np.zeros(0)
+    leading = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
+    return J, stacked([np.zeros((*leading, 0)), *(x.bias(robot, q, v) for x in constraints)], 1)
 
 
 def split_forces(forces: ArrayLike, contacts: Constraints) -> list[Array]:
@@ -237,52 +212,6 @@ def split_forces(forces: ArrayLike, contacts: Constraints) -> list[Array]:
     ends = np.cumsum([constraint.rows for constraint in constraint_list(contacts)])
     rows = int(ends[-1]) if len(ends) else 0
     return np.split(finite_vectors('forces', forces, rows), ends[:-1], axis=-1)
-
-
-@dataclass(frozen=True)
-class ConstraintRanks:
-    """Ranks of the constraints ([RD] 2.10.4); arrays have the leading axes of q.
-
-    Attributes:
-        total: number of independent constraints, rank(J_c).
-        base: number of constraints on the base, rank(J_c,b); 0 for a fixed base.
-        base_velocities: number of velocities of the base: 6 floating, 3 planar, 0 fixed.
-        rows: number of rows of J_c.
-    """
-
-    total: NDArray[np.intp]
-    base: NDArray[np.intp]
-    base_velocities: int
-    rows: int
-
-    @property
-    def internal(self) -> NDArray[np.intp]:
-        """Number of internal constraints, which restrict joint motions at a fixed base."""
-        return np.asarray(self.total - self.base)
-
-    @property
-    def base_is_controllable(self) -> NDArray[np.bool_]:
-        """Whether the joints determine the motion of the base."""
-        return np.asarray(self.base == self.base_velocities)
-
-    @property
-    def redundant(self) -> NDArray[np.intp]:
-        """Number of dependent rows, the dimension of forces that have no effect."""
-        return np.asarray(self.rows - self.total)
-
-
-def constraint_ranks(
-    robot: RigidBodySystem, q: ArrayLike, contacts: Constraints
-) -> ConstraintRanks:
-    """Ranks of constraints at configurations ([RD] 2.10.4).
-
-    Args:
-        robot, q, contacts: as for ``constraint_jacobian``.
-    """
-    J = constraint_jacobian(robot, q, contacts)
-    n = robot.model.root_joint_nv
-    scale = largest_singular_value(J)
-    return ConstraintRanks(rank(J, scale), rank(J[..., :n], scale), n, J.shape[-2])
 
 
 def support_projector(robot: RigidBodySystem, q: ArrayLike, contacts: Constraints) -> Array:
@@ -294,9 +223,7 @@ def support_projector(robot: RigidBodySystem, q: ArrayLike, contacts: Constraint
     Args:
         robot, q, contacts: as for ``constraint_jacobian``.
     """
-    J = constraint_jacobian(robot, q, contacts)
-    L, W = whitened(robot.mass_matrix(q), J)
-    constrained = W @ pseudo_inverse(W)
-    return np.asarray(
-        np.linalg.solve(transposed(L), (np.eye(robot.nv) - constrained) @ transposed(L))
-    )
+    J, M = constraint_jacobian(robot, q, contacts), robot.mass_matrix(q)
+    # Column k is the nearest velocity to unit velocity k.
+    columns, _ = solve_constrained(M[..., None, :, :], J[..., None, :, :], M, np.zeros(J.shape[-2]))
+    return transposed(columns)

@@ -61,11 +61,13 @@ class Slopes(NamedTuple):
         torques_dq: (..., nv, nv) of J^T f at constant forces f.
         rows_dq: (..., rows, nv) of J a + J-dot v at constant v and a.
         rows_dv: (..., rows, nv) of J-dot v.
+        rates_dq: (..., rows, nv) of J v, plus the rate at rest of a constraint that has one.
     """
 
     torques_dq: Array
     rows_dq: Array
     rows_dv: Array
+    rates_dq: Array
 
 
 Constraints = str | Constraint | Sequence[str | Constraint]
@@ -77,7 +79,7 @@ Places = tuple[tuple[float, ...], tuple[float, ...]]
 
 
 class _OfKernel(ABC):
-    """Rows of a contact or a loop, from a kernel."""
+    """Rows of a contact or a loop, from a kernel; a contact is a loop with the root frame."""
 
     kind: str
     frame: str
@@ -115,26 +117,48 @@ class _OfKernel(ABC):
         return self._rows(robot, q, v)[1]
 
     def slopes(self, robot: RigidBodySystem, q: Array, v: Array, a: Array, forces: Array) -> Slopes:
-        """Derivatives of J^T f and of J a + J-dot v."""
+        """Derivatives of J^T f, of J a + J-dot v, and of J v."""
         kernel = robot.kernel('constraint_slopes', *self.key)
         return Slopes(*kernel(q, v, a, forces, *places([self])))
 
-    def rate_slope(self, robot: RigidBodySystem, q: Array, v: Array) -> Array:
-        """Derivative (..., rows, nv) of J v along velocities."""
-        return self.slopes(robot, q, np.zeros(robot.nv), v, np.zeros(self.rows)).rows_dq
+    def residual(self, robot: RigidBodySystem, q: Array) -> Array:
+        """How far the constraint is from being satisfied (..., rows); its rate is J v if small.
+
+        The vector from the place where the point is held, or from the other point, to the point, in
+        axes of the root frame [m]; of a 'normal' contact its part along the normal. A revolute
+        joint has two more rows, the components of its axis along ``directions``, rotated by a
+        quarter turn [rad]; a surface or a weld three, the rotation vector from the held to the
+        actual rotation in axes of the root frame [rad].
+
+        Raises:
+            InvalidArgumentError: the place or rotation that is held is not known.
+        """
+        self._check_held()
+        X = robot.forward_kinematics(q, self.frame)
+        Y = robot.forward_kinematics(q, self.key[2]) if len(self.key) > 2 else np.eye(4)
+        point, other_point = map(np.array, self.points)
+        R, R_other = X[..., :3, :3], Y[..., :3, :3]
+        offset = R @ point + X[..., :3, 3] - (R_other @ other_point + Y[..., :3, 3])
+        if self.kind == 'normal':
+            return np.asarray(offset @ np.array(self.directions[0]))[..., None]
+        if self.kind in ('point', 'position'):
+            return np.asarray(offset)
+        if isinstance(self, ClosedLoop) and self.kind == 'revolute':
+            axis = R @ np.array(self.axis)
+            components = apply(np.array(self.directions) @ transposed(R_other), axis)
+            turned = np.stack([-components[..., 1], components[..., 0]], axis=-1)
+        else:
+            turned = pose_error(X, Y @ _at_origin(self.rotation))[..., 3:]
+        return np.concatenate([offset, turned], axis=-1)
+
+    @abstractmethod
+    def _check_held(self) -> None:
+        """Check that the ``residual`` is defined."""
 
     def _rows(self, robot: RigidBodySystem, q: Array, v: Array) -> tuple[Array, Array]:
         kernel = robot.kernel('constraint_rows', *self.key)
         J, bias = kernel(q, v, *places([self]))
         return J, bias
-
-    def _with_rotation(
-        self, robot: RigidBodySystem, q: Array, offset: Array, other: Array
-    ) -> Array:
-        """An offset, and the rotation vector from the rotation that is held in another frame."""
-        desired = other @ _at_origin(self.rotation)
-        turned = pose_error(robot.forward_kinematics(q, self.frame), desired)[..., 3:]
-        return np.concatenate([offset, turned], axis=-1)
 
 
 def places(constraints: Sequence[_OfKernel]) -> tuple[Array, ...]:
@@ -177,11 +201,11 @@ class Contact(_OfKernel):
     rotation: tuple[tuple[float, ...], ...] | None = None
 
     def __post_init__(self) -> None:
-        _check_kind('kind', self.kind, CONTACT_KINDS)
-        object.__setattr__(self, 'point', checked_point('point', self.point))
+        _check_kind(self.kind, CONTACT_KINDS)
+        object.__setattr__(self, 'point', _checked_point('point', self.point))
         object.__setattr__(self, 'normal', _unit('normal', self.normal))
         if self.anchor is not None:
-            object.__setattr__(self, 'anchor', checked_point('anchor', self.anchor))
+            object.__setattr__(self, 'anchor', _checked_point('anchor', self.anchor))
         object.__setattr__(self, 'rotation', _checked_rotation(self.rotation))
 
     @classmethod
@@ -202,9 +226,9 @@ class Contact(_OfKernel):
             frame, kind, point, normal: as the attributes; ``anchor`` and ``rotation`` are
                 computed.
         """
-        pose = robot.forward_kinematics(finite_vector('q', q, robot.nq), frame)
-        anchor = pose[:3, :3] @ np.array(checked_point('point', point)) + pose[:3, 3]
-        rotation = tuple(map(tuple, pose[:3, :3].tolist()))
+        at = finite_vector('q', q, robot.nq)
+        anchor = cls(frame, kind, point, normal).position(robot, at)
+        rotation = tuple(map(tuple, robot.forward_kinematics(at, frame)[:3, :3].tolist()))
         return cls(frame, kind, point, normal, tuple(anchor.tolist()), rotation)
 
     @property
@@ -214,8 +238,8 @@ class Contact(_OfKernel):
 
     @property
     def points(self) -> Places:
-        """The point in its frame, and a placeholder for the other point of a loop."""
-        return self.point, ORIGIN
+        """The point in its frame, and where it is held in the root frame."""
+        return self.point, self.anchor or ORIGIN
 
     @property
     def directions(self) -> Places:
@@ -224,28 +248,14 @@ class Contact(_OfKernel):
 
     def position(self, robot: RigidBodySystem, q: Array) -> Array:
         """Position (..., 3) of the point in the root frame [m]."""
-        return _point_position(robot, q, self.frame, self.point)
+        pose = robot.forward_kinematics(q, self.frame)
+        return np.asarray(pose[..., :3, :3] @ np.array(self.point) + pose[..., :3, 3])
 
-    def residual(self, robot: RigidBodySystem, q: Array) -> Array:
-        """How far the contact is from where it is held (..., rows); its rate is J v if it is small.
-
-        The vector from the anchor to the point in axes of the root frame [m], of a 'normal' its
-        part along the normal; a 'surface' has three more rows: the rotation vector from the held
-        to the actual rotation, in axes of the root frame [rad].
-
-        Raises:
-            InvalidArgumentError: the contact has no ``anchor``, or a surface no ``rotation``.
-        """
+    def _check_held(self) -> None:
         if self.anchor is None:
             raise InvalidArgumentError('anchor', 'None', HELD)
-        offset = self.position(robot, q) - np.array(self.anchor)
-        if self.kind == 'normal':
-            return np.asarray(offset @ np.array(self.normal))[..., None]
-        if self.kind == 'point':
-            return offset
-        if self.rotation is None:
+        if self.kind == 'surface' and self.rotation is None:
             raise InvalidArgumentError('rotation', 'None', HELD)
-        return self._with_rotation(robot, q, offset, np.eye(4))
 
 
 @dataclass(frozen=True)
@@ -263,8 +273,8 @@ class ClosedLoop(_OfKernel):
         point, other_point: the points in their frames [m].
         axis, other_axis: direction of the axis in both frames; used by the kind 'revolute', whose
             last two rows are along ``directions`` of the other frame.
-        rotation: (3, 3) rotation of the frame in the other frame if they are welded; None to
-            exclude the rotation from ``gap``.
+        rotation: (3, 3) rotation of the frame in the other frame if they are welded, for ``gap``;
+            None if it is not known.
     """
 
     frame: str
@@ -277,11 +287,11 @@ class ClosedLoop(_OfKernel):
     rotation: tuple[tuple[float, ...], ...] | None = None
 
     def __post_init__(self) -> None:
-        _check_kind('kind', self.kind, LOOP_KINDS)
-        object.__setattr__(self, 'point', checked_point('point', self.point))
-        object.__setattr__(self, 'other_point', checked_point('other_point', self.other_point))
-        object.__setattr__(self, 'axis', _unit('axis', self.axis))
-        object.__setattr__(self, 'other_axis', _unit('other_axis', self.other_axis))
+        _check_kind(self.kind, LOOP_KINDS)
+        for name in ('point', 'other_point'):
+            object.__setattr__(self, name, _checked_point(name, getattr(self, name)))
+        for name in ('axis', 'other_axis'):
+            object.__setattr__(self, name, _unit(name, getattr(self, name)))
         object.__setattr__(self, 'rotation', _checked_rotation(self.rotation))
 
     @classmethod
@@ -329,38 +339,13 @@ class ClosedLoop(_OfKernel):
         first, second = plane_axes(Vector3.of(self.other_axis))
         return tuple(map(float, first)), tuple(map(float, second))
 
-    def gap(self, robot: RigidBodySystem, q: Array) -> Array:
-        """Gap of the loop; for a closed loop its rate is J v.
+    gap = _OfKernel.residual
+    """The ``residual`` of a loop."""
 
-        The first rows are the vector (..., 3) from the other point to the point, in axes of the
-        root frame [m]. A revolute joint has two more rows: the components of its axis along
-        ``directions``, rotated by a quarter turn [rad]. A weld with a ``rotation`` has three more
-        rows: the rotation vector from the desired to the actual rotation, in axes of the root frame
-        [rad].
-        """
-        position = _point_position(robot, q, self.frame, self.point)
-        position = position - _point_position(robot, q, self.other, self.other_point)
-        if self.kind == 'revolute':
-            axis = robot.forward_kinematics(q, self.frame)[..., :3, :3] @ np.array(self.axis)
-            R = robot.forward_kinematics(q, self.other)[..., :3, :3]
-            components = apply(np.array(self.directions) @ transposed(R), axis)
-            rotated = np.stack([-components[..., 1], components[..., 0]], axis=-1)
-            return np.concatenate([position, rotated], axis=-1)
-        if self.kind == 'position' or self.rotation is None:
-            return position
-        other = robot.forward_kinematics(q, self.other)
-        return self._with_rotation(robot, q, position, other)
-
-    def residual(self, robot: RigidBodySystem, q: Array) -> Array:
-        """The ``gap`` (..., rows) with as many rows as the constraint.
-
-        Raises:
-            InvalidArgumentError: a weld has no ``rotation``, so its residual is not defined.
-        """
+    def _check_held(self) -> None:
         if self.kind == 'pose' and self.rotation is None:
             expected = 'the rotation of a weld, as ClosedLoop.closed_at gives it'
             raise InvalidArgumentError('rotation', 'None', expected)
-        return self.gap(robot, q)
 
 
 def constraint_list(contacts: Constraints) -> list[Constraint]:
@@ -384,39 +369,13 @@ def constraint_list(contacts: Constraints) -> list[Constraint]:
     return constraints
 
 
-def contact_list(contacts: str | Contact | Sequence[str | Contact]) -> list[Contact]:
-    """Like `constraint_list`, for arguments that must be contacts.
-
-    Raises:
-        InvalidArgumentError: an entry is not a contact.
-    """
-    constraints = constraint_list(contacts)
-    result = [constraint for constraint in constraints if isinstance(constraint, Contact)]
-    if len(result) < len(constraints):
-        raise InvalidArgumentError('contacts', f'{constraints}', 'frame names or Contact')
-    return result
-
-
-def checked_point(argument: str, point: tuple[float, ...]) -> tuple[float, ...]:
-    """Check a point (3), and return it as a tuple.
-
-    Raises:
-        InvalidArgumentError: the point is not three finite numbers; the error names the argument.
-    """
+def _checked_point(argument: str, point: tuple[float, ...]) -> tuple[float, ...]:
     return tuple(finite_vector(argument, point, 3).tolist())
 
 
-def _point_position(
-    robot: RigidBodySystem, q: Array, frame: str, point: tuple[float, ...]
-) -> Array:
-    """Position (..., 3) in the root frame of a point that is given in a frame [m]."""
-    pose = robot.forward_kinematics(q, frame)
-    return np.asarray(pose[..., :3, :3] @ np.array(point) + pose[..., :3, 3])
-
-
-def _check_kind(argument: str, kind: str, known: tuple[str, ...]) -> None:
+def _check_kind(kind: str, known: tuple[str, ...]) -> None:
     if kind not in known:
-        raise InvalidArgumentError(argument, repr(kind), f'one of {known}')
+        raise InvalidArgumentError('kind', repr(kind), f'one of {known}')
 
 
 def _checked_rotation(rotation: ArrayLike | None) -> tuple[tuple[float, ...], ...] | None:

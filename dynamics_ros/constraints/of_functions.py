@@ -10,90 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.kernels import compile, jacobian
-from dynamics_ros.multibody.arguments import check_count, finite_arrays
+from dynamics_ros.kernels import Kernel, compile, jacobian
+from dynamics_ros.multibody.arguments import check_count
 from dynamics_ros.multibody.linear_systems import Array
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .kinds import Slopes
 
 _Kind = TypeVar('_Kind', bound='_OfFunctions')
-
-
-class _Kernels(NamedTuple):
-    """Functions of a constraint for one robot: kernels, or those of a matrix that is not traced.
-
-    Attributes:
-        rows: of q, v (None where J-dot v is not needed) and t: J (rows, nv), the rate of the rows
-            at rest, the second time derivative of the rows at constant v, and f (rows), empty for a
-            constraint without a function of the configuration.
-        slopes: of q, v, a, forces and t: those of ``Slopes``, and the derivative (rows, nv) of
-            J v + drift along velocities.
-    """
-
-    rows: Callable[..., Any]
-    slopes: Callable[..., Any]
-
-
-def _compiled(
-    robot: RigidBodySystem,
-    rows: int,
-    value: Callable[..., Any],
-    slope: Callable[..., Any],
-    drift: Callable[..., Any],
-    bias: Callable[..., Any],
-) -> _Kernels:
-    """Kernels of traced functions of q, of v in the last one, and of t."""
-
-    def along_motion(values: Any, q: Any) -> Any:
-        J = jacobian(list(values), list(q), along=robot.rate_map(q).tolist())
-        return np.array(J, dtype=object).reshape(len(values), robot.nv)
-
-    def all_rows(q: Any, v: Any, t: Any) -> dict[str, Any]:
-        values = {'jacobian': slope(q, t), 'drift': drift(q, t), 'bias': bias(q, v, t)}
-        return {**values, 'value': value(q, t)}
-
-    def slopes(q: Any, v: Any, a: Any, forces: Any, t: Any) -> dict[str, Any]:
-        J, second = slope(q, t), bias(q, v, t)
-        by_v = np.array(jacobian(list(second), list(v)), dtype=object).reshape(rows, robot.nv)
-        return {
-            'torques_dq': along_motion(J.T @ forces, q),
-            'rows_dq': along_motion(J @ a + second, q),
-            'rows_dv': by_v,
-            'rate_dq': along_motion(J @ v + np.array(drift(q, t), dtype=object), q),
-        }
-
-    n = robot.nv
-    inputs: dict[str, int | tuple[int, ...]] = {'q': robot.nq, 'v': n, 't': ()}
-    kernel = compile(all_rows, inputs, 'constraint_rows', backend=robot.backend)
-    inputs = {'q': robot.nq, 'v': n, 'a': n, 'forces': rows, 't': ()}
-    still = np.zeros(n)
-    return _Kernels(
-        lambda q, v, t: kernel(q, still if v is None else v, t),
-        compile(slopes, inputs, 'constraint_slopes', backend=robot.backend),
-    )
-
-
-def _time_derivative(robot: RigidBodySystem, rows: list[Any], q: Any, v: Any, t: Any) -> list[Any]:
-    """Derivative of traced rows along the motion of q and of time, at constant v."""
-    along = [[rate] for rate in [*robot.configuration_rate(q, v), 1.0]]
-    return [row[0] for row in jacobian(rows, [*q, t], along=along)]
-
-
-def _rows(function: Callable[..., Any], rows: int, q: Any, time: float | None, t: Any) -> list[Any]:
-    """Rows of a user's function of q, and of t for a constraint with a time."""
-    result = function(q) if time is None else function(q, t)
-    values = [result] if rows == 1 and np.ndim(result) == 0 else list(result)
-    if len(values) != rows:
-        raise InvalidArgumentError('function', f'{len(values)} rows', f'{rows} rows')
-    return values
+_Kernels = tuple[Kernel, Kernel]
 
 
 class _OfFunctions:
@@ -129,25 +61,16 @@ class _OfFunctions:
         return self._all_rows(robot, q, v)[2]
 
     def slopes(self, robot: RigidBodySystem, q: Array, v: Array, a: Array, forces: Array) -> Slopes:
-        """Derivatives of J^T f and of J a + ``bias``.
-
-        Raises:
-            InvalidArgumentError: the constraint has a ``rate``, whose derivatives are not known.
-        """
-        return Slopes(*self._all_slopes(robot, q, v, a, forces)[:3])
-
-    def rate_slope(self, robot: RigidBodySystem, q: Array, v: Array) -> Array:
-        """Derivative (..., rows, nv) of J v + drift along velocities."""
-        return self._all_slopes(robot, q, v, 0.0 * v, np.zeros(self.rows))[3]
-
-    def _all_slopes(self, robot: RigidBodySystem, *arrays: Array) -> tuple[Array, ...]:
-        found: tuple[Array, ...] = self._kernels_for(robot).slopes(*arrays, float(self.time or 0.0))
-        return found
+        """Derivatives of J^T f, of J a + ``bias``, and of J v + ``drift``."""
+        kernel = self._kernels_for(robot)[1]
+        return Slopes(*kernel(q, v, a, forces, float(self.time or 0.0)))
 
     def _all_rows(
         self, robot: RigidBodySystem, q: ArrayLike, v: ArrayLike | None = None
     ) -> tuple[Array, ...]:
-        found: tuple[Array, ...] = self._kernels_for(robot).rows(q, v, float(self.time or 0.0))
+        kernel = self._kernels_for(robot)[0]
+        given = np.zeros(robot.nv) if v is None else v
+        found: tuple[Array, ...] = kernel(q, given, float(self.time or 0.0))
         return found
 
     def _kernels_for(self, robot: RigidBodySystem) -> _Kernels:
@@ -155,7 +78,75 @@ class _OfFunctions:
         return kernels or self._kernels.setdefault(robot, self._compile(robot))
 
     def _compile(self, robot: RigidBodySystem) -> _Kernels:
+        """The kernels of the rows and of the ``slopes`` for one robot.
+
+        The rows are J, the drift, the bias and f (rows), empty for a constraint without a function
+        of the configuration.
+        """
+        rows, n = self.rows, robot.nv
+
+        def along_motion(values: Any, q: Any) -> Any:
+            J = jacobian(list(values), list(q), along=robot.rate_map(q).tolist())
+            return np.array(J, dtype=object).reshape(len(values), n)
+
+        def first_order(q: Any, t: Any) -> tuple[Any, Any, Any]:
+            """Return f, J and the drift, of traced q and t."""
+            value = self._value(q, t)
+            if value is None:
+                return [], self._matrix(robot, q, t), self._target_drift(q, t)
+            return value, along_motion(value, q), [x[0] for x in jacobian(value, [t])]
+
+        def bias_of(J: Any, drift: Any, q: Any, v: Any, t: Any) -> Any:
+            along = [[rate] for rate in [*robot.configuration_rate(q, v), 1.0]]
+            rates = [x + y for x, y in zip(J @ v, drift, strict=True)]
+            return [x[0] for x in jacobian(rates, [*q, t], along=along)]
+
+        def all_rows(q: Any, v: Any, t: Any) -> dict[str, Any]:
+            value, J, drift = first_order(q, t)
+            return {'J': J, 'drift': drift, 'bias': bias_of(J, drift, q, v, t), 'value': value}
+
+        def slopes(q: Any, v: Any, a: Any, forces: Any, t: Any) -> dict[str, Any]:
+            _, J, drift = first_order(q, t)
+            bias = bias_of(J, drift, q, v, t)
+            by_v = np.array(jacobian(list(bias), list(v)), dtype=object).reshape(rows, n)
+            return {
+                'torques_dq': along_motion(J.T @ forces, q),
+                'rows_dq': along_motion(J @ a + bias, q),
+                'rows_dv': by_v,
+                'rates_dq': along_motion(J @ v + np.array(drift, dtype=object), q),
+            }
+
+        inputs: dict[str, int | tuple[int, ...]] = {'q': robot.nq, 'v': n}
+        more = {'a': n, 'forces': rows}
+        return (
+            compile(all_rows, {**inputs, 't': ()}, 'constraint_rows', backend=robot.backend),
+            compile(
+                slopes, {**inputs, **more, 't': ()}, 'constraint_slopes', backend=robot.backend
+            ),
+        )
+
+    def _value(self, q: Any, t: Any) -> list[Any] | None:
+        """f (rows) of a constraint of the configuration, else None."""
+        return None
+
+    def _matrix(self, robot: RigidBodySystem, q: Any, t: Any) -> Any:
+        """A (rows, nv) of a constraint that is linear in the velocity."""
         raise NotImplementedError
+
+    def _target_drift(self, q: Any, t: Any) -> list[Any]:
+        """The drift -a_0 (rows) of a constraint that is linear in the velocity."""
+        raise NotImplementedError
+
+    def _of(self, function: Callable[..., Any], q: Any, t: Any) -> Any:
+        """Result of a user's function of q, and of t for a constraint with a time."""
+        return function(q) if self.time is None else function(q, t)
+
+    def _rows_of(self, function: Callable[..., Any], q: Any, t: Any) -> list[Any]:
+        result = self._of(function, q, t)
+        values = [result] if self.rows == 1 and np.ndim(result) == 0 else list(result)
+        if len(values) != self.rows:
+            raise InvalidArgumentError('function', f'{len(values)} rows', f'{self.rows} rows')
+        return values
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,37 +173,20 @@ class ConfigurationConstraint(_OfFunctions):
         """f (..., rows), which is zero if the constraint is satisfied."""
         return self._all_rows(robot, q)[3]
 
-    def _compile(self, robot: RigidBodySystem) -> _Kernels:
-        def value(q: Any, t: Any) -> list[Any]:
-            return _rows(self.function, self.rows, q, self.time, t)
-
-        def slope(q: Any, t: Any) -> Any:
-            rows = jacobian(value(q, t), list(q), along=robot.rate_map(q).tolist())
-            return np.array(rows, dtype=object).reshape(self.rows, robot.nv)
-
-        def drift(q: Any, t: Any) -> Any:
-            return [row[0] for row in jacobian(value(q, t), [t])]
-
-        def bias(q: Any, v: Any, t: Any) -> Any:
-            rates = _time_derivative(robot, value(q, t), q, v, t)
-            return _time_derivative(robot, rates, q, v, t)
-
-        return _compiled(robot, self.rows, value, slope, drift, bias)
+    def _value(self, q: Any, t: Any) -> list[Any]:
+        return self._rows_of(self.function, q, t)
 
 
 @dataclass(frozen=True, eq=False)
 class LinearConstraint(_OfFunctions):
     """Motion constraint A v = a_0 with a user's matrix A, e.g. a rolling wheel ([RD] eq. 3.35).
 
-    With a ``target`` or a ``time`` the functions are traced, and the time derivatives of A and a_0
-    are automatic. Without, ``matrix`` may be any function of q, also for batches.
+    The time derivatives of A and a_0 are automatic.
 
     Attributes:
         rows: number of rows of A.
         matrix: function of q (nq), and of t for a constraint with a time, that returns A
             (rows, nv).
-        rate: function of q and v that returns A-dot v (..., rows); None for a constant A, and with
-            a target or a time.
         target: function of q, and of t for a constraint with a time, that returns a_0 (rows); None
             for zero.
         time: time t at which the constraint is evaluated [s]; None if it does not depend on time.
@@ -220,19 +194,11 @@ class LinearConstraint(_OfFunctions):
 
     rows: int
     matrix: Callable[..., Any]
-    rate: Callable[[Array, Array], ArrayLike] | None = None
-    target: Callable[..., Any] | None = None
-    time: float | None = None
+    target: Callable[..., Any] | None = field(default=None, kw_only=True)
+    time: float | None = field(default=None, kw_only=True)
     _kernels: WeakKeyDictionary[RigidBodySystem, _Kernels] = field(
         default_factory=WeakKeyDictionary, repr=False
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.rate is not None and self._is_traced:
-            raise InvalidArgumentError(
-                'rate', 'a function', 'None: with a target or time it is known'
-            )
 
     @classmethod
     def constant(cls, matrix: ArrayLike) -> LinearConstraint:
@@ -242,45 +208,14 @@ class LinearConstraint(_OfFunctions):
             raise InvalidArgumentError('matrix', f'shape {A.shape}', 'shape (rows, nv)')
         return cls(A.shape[0], lambda q: A)
 
-    @property
-    def _is_traced(self) -> bool:
-        return self.target is not None or self.time is not None
+    def _matrix(self, robot: RigidBodySystem, q: Any, t: Any) -> Any:
+        A = np.array(self._of(self.matrix, q, t), dtype=object)
+        if A.shape != (self.rows, robot.nv):
+            expected = f'shape ({self.rows}, {robot.nv})'
+            raise InvalidArgumentError('matrix', f'shape {A.shape}', expected)
+        return A
 
-    def _compile(self, robot: RigidBodySystem) -> _Kernels:
-        if not self._is_traced:
-            return self._of_numbers(robot.nv)
-
-        def matrix(q: Any, t: Any) -> Any:
-            A = np.array(self.matrix(q) if self.time is None else self.matrix(q, t), dtype=object)
-            if A.shape != (self.rows, robot.nv):
-                expected = f'shape ({self.rows}, {robot.nv})'
-                raise InvalidArgumentError('matrix', f'shape {A.shape}', expected)
-            return A
-
-        def drift(q: Any, t: Any) -> list[Any]:
-            if self.target is None:
-                return [0.0] * self.rows
-            return [-x for x in _rows(self.target, self.rows, q, self.time, t)]
-
-        def bias(q: Any, v: Any, t: Any) -> Any:
-            rows = [a + x for a, x in zip(matrix(q, t) @ v, drift(q, t), strict=True)]
-            return _time_derivative(robot, rows, q, v, t)
-
-        return _compiled(robot, self.rows, lambda q, t: [], matrix, drift, bias)
-
-    def _of_numbers(self, nv: int) -> _Kernels:
-        nothing, flat = np.zeros(self.rows), np.zeros((self.rows, nv))
-
-        def rows(q: Array, v: Array | None, _: float) -> tuple[Array, ...]:
-            A, bias = finite_arrays('matrix', self.matrix(q), flat.shape), nothing
-            if self.rate is not None and v is not None:
-                bias = finite_arrays('rate', self.rate(q, v), nothing.shape)
-            return A, nothing, bias, nothing[:0]
-
-        def slopes(*_: object) -> tuple[Array, ...]:
-            if self.rate is not None:
-                expected = 'None, with a target or time: its derivatives are not known'
-                raise InvalidArgumentError('rate', 'a function', expected)
-            return np.zeros((nv, nv)), flat, flat, flat
-
-        return _Kernels(rows, slopes)
+    def _target_drift(self, q: Any, t: Any) -> list[Any]:
+        if self.target is None:
+            return [0.0] * self.rows
+        return [-x for x in self._rows_of(self.target, q, t)]

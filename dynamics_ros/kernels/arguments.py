@@ -19,10 +19,9 @@ from dynamics_ros.kernels.graph.trace import Variable
 Array = NDArray[np.float64]
 
 FLOAT64 = np.dtype(np.float64)
-FLOAT32 = np.dtype(np.float32)
 
 
-def as_input(variable: Variable, value: Any, dtype: np.dtype[Any] = FLOAT64) -> Array:
+def as_input(variable: Variable, value: Any) -> Array:
     """Return an argument as an array of floats whose trailing axes are contiguous.
 
     Raises:
@@ -31,7 +30,7 @@ def as_input(variable: Variable, value: Any, dtype: np.dtype[Any] = FLOAT64) -> 
     rank = len(variable.shape)
     if (
         type(value) is np.ndarray
-        and value.dtype is dtype
+        and value.dtype is FLOAT64
         and value.flags.carray
         and value.shape[value.ndim - rank :] == variable.shape
         and value.ndim >= rank
@@ -53,7 +52,7 @@ def as_input(variable: Variable, value: Any, dtype: np.dtype[Any] = FLOAT64) -> 
         raise InvalidArgumentError(variable.name, problem, 'real numbers')
     if array.shape[array.ndim - rank :] != variable.shape or array.ndim < rank:
         raise InvalidArgumentError(variable.name, f'shape {array.shape}', _expected(variable))
-    array = array.astype(dtype, copy=False)
+    array = array.astype(FLOAT64, copy=False)
     stride = array.itemsize
     for axis in range(array.ndim - 1, array.ndim - rank - 1, -1):
         if array.strides[axis] != stride:
@@ -142,7 +141,6 @@ def as_outputs(
     leading: tuple[int, ...],
     out: Any,
     inputs: Sequence[Array],
-    dtype: np.dtype[Any] = FLOAT64,
 ) -> tuple[list[Array], list[Array]]:
     """Return the arrays to return and the arrays to compute into, which may have to differ.
 
@@ -155,7 +153,7 @@ def as_outputs(
     """
     shapes = [leading + x.shape for x in variables]
     if out is None:
-        fresh = [np.empty(shape, dtype) for shape in shapes]
+        fresh = [np.empty(shape) for shape in shapes]
         return fresh, fresh
     given = [out] if len(variables) == 1 else out
     if not isinstance(given, (list, tuple)) or len(given) != len(variables):
@@ -164,14 +162,14 @@ def as_outputs(
         if (
             not isinstance(array, np.ndarray)
             or array.shape != shape
-            or array.dtype != dtype
+            or array.dtype != FLOAT64
             or not array.flags.writeable
             or isinstance(array, np.ma.MaskedArray)
         ):
             raise InvalidArgumentError(
                 'out',
                 f'{_described(array)} for {variable.name}',
-                f'a writeable {dtype} array of shape {shape}',
+                f'a writeable float64 array of shape {shape}',
             )
         if not array.flags.c_contiguous and _overlaps_itself(array):
             problem = f'elements of {variable.name} that share memory'
@@ -184,7 +182,7 @@ def as_outputs(
         others = [*inputs, *(x for j, x in enumerate(given) if j != i)]
         direct = array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative
         shared = any(np.may_share_memory(array, x) for x in others)
-        work.append(array if direct and not shared else np.empty(array.shape, dtype))
+        work.append(array if direct and not shared else np.empty(array.shape))
     return list(given), work
 
 

@@ -390,17 +390,6 @@ def pullback(traced: Trace) -> Trace:
     )
 
 
-def replay(traced: Trace, elements: Sequence[Any]) -> list[Any]:
-    """Return all output elements of a trace, as expressions of other traces or as numbers.
-
-    Args:
-        traced: the trace to evaluate.
-        elements: all input elements in order: expressions, numbers, or both.
-    """
-    values = _replayed(traced, elements)
-    return [values[x] if isinstance(x, int) else x for x in traced.results]
-
-
 def _like(traced: Trace, function: Callable[..., Any], name: str, what: str) -> Trace:
     """Return the trace of a function of another trace's inputs, with the same requirements."""
     made = trace(

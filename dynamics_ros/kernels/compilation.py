@@ -26,7 +26,6 @@ from dynamics_ros.kernels.graph.trace import Trace
 from dynamics_ros.kernels.graph.tracing import collector_paused
 from dynamics_ros.kernels.llvm import compiler as llvm_compiler
 from dynamics_ros.kernels.llvm.compiler import CompilerUnavailableError, MachineCode
-from dynamics_ros.kernels.llvm.dialect import DOUBLE, SINGLE, Number
 from dynamics_ros.kernels.llvm.source import emit as trace_module
 from dynamics_ros.kernels.llvm.source import emit_batch, scratch_size
 from dynamics_ros.kernels.process import compile_process
@@ -72,16 +71,13 @@ PROTOTYPE = ctypes.CFUNCTYPE(
 BATCH_STATES = 32
 """Smaller batches run state by state: they save too little time to pay for compilation."""
 
-TOLERANCES = {DOUBLE: TOLERANCE, SINGLE: 1e-2}
-"""Largest relative error in the self test, which tells wrong code from rounding errors."""
-
 _log = logging.getLogger('dynamics_ros.kernels')
 
 
 class _Function:
     """Machine code of a trace that computes one state, or one in each vector lane, at a time."""
 
-    def __init__(self, trace: Trace, code: MachineCode, number: Number, lanes: int) -> None:
+    def __init__(self, trace: Trace, code: MachineCode, lanes: int) -> None:
         """Test the machine code.
 
         Raises:
@@ -90,27 +86,26 @@ class _Function:
         self.code = code
         self._function = PROTOTYPE(code.address('batch'))
         self._lanes = lanes
-        self._dtype = np.dtype(f'f{number.size}')
         self._scratch = lanes * (scratch_size(trace) + 1) if lanes > 1 else 0
         # Each vector lane, and a leftover state.
         states = lanes + 1 if lanes > 1 else 1
         one, wanted = trial(trace)
-        arrays = [np.array([x] * states, self._dtype) for x in one]
-        results = [np.full((states, *x.shape), np.nan, self._dtype) for x in trace.outputs]
+        arrays = [np.array([x] * states) for x in one]
+        results = [np.full((states, *x.shape), np.nan) for x in trace.outputs]
         described = [*arrays, *results]
         done = self([address(x) for x in described], [x.strides[0] for x in described], states)
         if wanted is None or (trace.finite_results and not np.isfinite(wanted).all()):
             # The function has no value at this point, so there is nothing to compare with.
             return
         rows = [flat([x[i] for x in results]) for i in range(states)]
-        if done != states or not all(agree(row, wanted, TOLERANCES[number]) for row in rows):
+        if done != states or not all(agree(row, wanted, TOLERANCE) for row in rows):
             raise RuntimeError('the machine code disagrees with the plain trace')
 
     def __call__(self, starts: Sequence[int], strides: Sequence[int], states: int) -> int:
         """Compute states at some addresses; return the number of states computed."""
         count, scratch = len(starts), 0
         if self._scratch:
-            memory = np.empty(self._scratch, self._dtype)
+            memory = np.empty(self._scratch)
             start = address(memory)
             scratch = start + -start % (memory.itemsize * self._lanes)
         pointers, steps = (ctypes.c_void_p * count)(*starts), (ctypes.c_int64 * count)(*strides)
@@ -120,8 +115,8 @@ class _Function:
 class LlvmBackend:
     """Trace compiled for this processor.
 
-    Code for batches in double and in single precision, which computes one state in each vector
-    lane, is compiled when a batch first asks for it.
+    Code for batches, which computes one state in each vector lane, is compiled when a batch first
+    asks for it.
 
     Attributes:
         code: its function ``batch`` is a C function of a number of states, the addresses of the
@@ -142,10 +137,9 @@ class LlvmBackend:
         llvm_compiler.platform()
         self.code = llvm_compiler.linked(compile_process.run(partial(assemble, trace)), ['batch'])
         self._compile_later = compile_later
-        self._one_by_one = _Function(trace, self.code, DOUBLE, 1)
-        self._batches: dict[Number, _Function] = {}
-        # By process: a forked process does not have the thread that compiles.
-        self._requested: set[tuple[Number, int]] = set()
+        self._one_by_one = _Function(trace, self.code, 1)
+        self._batches: _Function | None = None
+        self._requested = 0
 
     def run(
         self,
@@ -156,13 +150,12 @@ class LlvmBackend:
     ) -> bool:
         """Fill the result arrays; return whether the trace allows all inputs and results.
 
-        Releases the GIL. Float32 is for batches only: returns False if there is no code for it.
+        Releases the GIL.
 
         Args:
             arrays: one per input, trailing axes contiguous, leading axes to be broadcast.
             leading: the broadcast shape of the leading axes.
-            results: one per output, C-contiguous, not overlapping any other, all of the dtype of
-                the inputs.
+            results: one per output, C-contiguous, not overlapping any other.
             in_turn: whether states are computed one after the other, as where results are inputs of
                 the next state.
         """
@@ -174,32 +167,29 @@ class LlvmBackend:
         described += [
             (x, x.itemsize * variable.size) for x, variable in zip(results, self._trace.outputs)
         ]
-        number = SINGLE if results and results[0].dtype == np.float32 else DOUBLE
-        function = None if in_turn else self._batch(number, states)
-        if function is None and number is SINGLE:
-            return False
+        function = None if in_turn else self._batch(states)
         starts = [address(x) for x, _ in described]
         strides = [stride for _, stride in described]
         return (function or self._one_by_one)(starts, strides, states) == states
 
-    def _batch(self, number: Number, states: int) -> _Function | None:
+    def _batch(self, states: int) -> _Function | None:
         """Return the code for a batch of this size; None while there is none."""
-        asked = number, os.getpid()
-        if states >= BATCH_STATES and number not in self._batches and asked not in self._requested:
-            self._requested.add(asked)
-            self._compile_later(partial(self._compile_batch, number))
-        return self._batches.get(number)
+        process = os.getpid()  # a forked process does not have the thread that compiles
+        if states >= BATCH_STATES and self._batches is None and self._requested != process:
+            self._requested = process
+            self._compile_later(self._compile_batch)
+        return self._batches
 
-    def _compile_batch(self, number: Number) -> None:
+    def _compile_batch(self) -> None:
         trace = self._trace
         try:
-            target = llvm_compiler.platform(number)
-            if target.lanes == 1 or number in self._batches:
+            target = llvm_compiler.platform()
+            if target.lanes == 1 or self._batches is not None:
                 return
             with collector_paused():
                 ir = emit_batch(trace, target)
             code = llvm_compiler.compile_module(ir, ['batch'])
-            self._batches[number] = _Function(trace, code, number, target.lanes)
+            self._batches = _Function(trace, code, target.lanes)
         except (CompilerUnavailableError, RuntimeError, OSError, MemoryError) as reason:
             _log.warning('%s computes a batch state by state: %s', trace.name, reason)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import arguments
-from dynamics_ros.kernels.arguments import FLOAT32, FLOAT64, Array
+from dynamics_ros.kernels.arguments import Array
 from dynamics_ros.kernels.autodiff import derivative, hessian, pullback
 from dynamics_ros.kernels.compilation import Compilation, LlvmBackend
 from dynamics_ros.kernels.graph.symbols import symbols
@@ -234,27 +234,6 @@ class Kernel:
         """
         return self.call(*values) if out is None else self.call(*values, out=out)
 
-    def float32(self, *values: Any, out: Any = None) -> Any:
-        """Compute the outputs of many states in single precision, with twice as many per vector.
-
-        Fewer than 32 states, and states that single precision refuses, are computed in double
-        precision and rounded; so are all states until the batch code is compiled. Results in single
-        precision have an error of about 1e-6 of the largest result, times the condition number of
-        the linear systems that are solved.
-
-        Args:
-            values: one array per input, as for a call; float32 arrays are used without conversion.
-            out: a float32 array to fill and return, or one for each of several outputs.
-
-        Returns:
-            float32 array (..., output shape), a tuple of them for several outputs. A number beyond
-            3.4e38 is infinite.
-
-        Raises:
-            InvalidArgumentError, TypeError, Exception: as for a call.
-        """
-        return self._general.single(values, out)
-
     def bind(self, slow_path: Callable[..., Any]) -> Callable[..., Any]:
         """Return the kernel as a function with the caller's slow path.
 
@@ -285,7 +264,7 @@ class GeneralCall:
         self._bound = () if bound is None else (bound,)
         self.entry: Callable[..., Any] = _not_taken
 
-    def _inputs(self, values: Sequence[Any], dtype: Any) -> tuple[list[Array], tuple[int, ...]]:
+    def _inputs(self, values: Sequence[Any]) -> tuple[list[Array], tuple[int, ...]]:
         """Return the arguments as arrays, and the broadcast shape of their leading axes."""
         trace, taken = self._compilation.trace, self._compilation.trace.arguments
         if len(values) != len(taken):
@@ -293,24 +272,8 @@ class GeneralCall:
             raise TypeError(
                 f'{trace.name}() takes {len(taken)} arrays ({names}), got {len(values)}'
             )
-        arrays = [arguments.as_input(x, value, dtype) for x, value in zip(taken, values)]
+        arrays = [arguments.as_input(x, value) for x, value in zip(taken, values)]
         return arrays, arguments.leading_shape(taken, arrays)
-
-    def single(self, values: Sequence[Any], out: Any = None) -> Any:
-        """Compute in single precision, as ``Kernel.float32``."""
-        compilation = self._compilation
-        compilation.resume()
-        outputs, runner = compilation.trace.outputs, compilation.runner
-        with np.errstate(over='ignore'):
-            arrays, leading = self._inputs(values, FLOAT32)
-        arrays += [x.astype(FLOAT32) for x in self._bound]
-        results, work = arguments.as_outputs(outputs, leading, out, arrays, FLOAT32)
-        if isinstance(runner, PythonBackend) or not runner.run(arrays, leading, work):
-            # Double precision computes the state or raises the error.
-            exact = self(*values)
-            work = [np.asarray(x) for x in (exact if len(outputs) > 1 else (exact,))]
-        with np.errstate(over='ignore'):
-            return _returned(results, work, out)
 
     def __call__(self, *values: Any, out: Any = None) -> Any:
         """Compute, as ``Kernel.__call__``."""
@@ -319,9 +282,10 @@ class GeneralCall:
             trace = self._compilation.trace
             if trace.finite_results is None:
                 raise RuntimeError(f'machine code of {trace.name} rejects a state that it allows')
-            arrays, leading = self._inputs(values, FLOAT64)
-            state = self._compilation.plain.non_finite_state([*arrays, *self._bound], leading)
-            raise trace.finite_results(state)
+            arrays, _ = self._inputs(values)
+            raise trace.finite_results(
+                {x.name: array for x, array in zip(trace.inputs, [*arrays, *self._bound])}
+            )
         return answer
 
     def attempt(self, *values: Any, out: Any = None) -> Any:
@@ -332,7 +296,7 @@ class GeneralCall:
         compilation = self._compilation
         compilation.resume()
         trace = compilation.trace
-        arrays, leading = self._inputs(values, FLOAT64)
+        arrays, leading = self._inputs(values)
         if not leading and out is None:
             # Converted to what machine code takes, unless a number is not allowed.
             answer = self.entry(*[x if x.ndim else float(x) for x in arrays])

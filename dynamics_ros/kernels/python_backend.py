@@ -14,7 +14,7 @@ import numpy as np
 from dynamics_ros.computed_once import computed_once
 from dynamics_ros.kernels.arguments import Array
 from dynamics_ros.kernels.graph.operations import ARRAY_FUNCTIONS, SCALAR_FUNCTIONS
-from dynamics_ros.kernels.graph.trace import NonFiniteState, Trace
+from dynamics_ros.kernels.graph.trace import Trace
 from dynamics_ros.kernels.source import Assignment, PrintedStep, header, printed
 
 
@@ -151,29 +151,6 @@ class PythonBackend:
             if outside.any():
                 return limits.error(float(np.atleast_1d(value)[outside][0]))
         return None
-
-    def non_finite_state(self, arrays: Sequence[Array], leading: tuple[int, ...]) -> NonFiniteState:
-        """Return the first state with a result that is not finite.
-
-        Args:
-            arrays: one per input, leading axes to be broadcast, all finite.
-            leading: the broadcast shape of the leading axes.
-        """
-        columns, inputs = self._rows(arrays, leading), self._trace.inputs
-        results = [np.empty((*leading, *x.shape)) for x in self._trace.outputs]
-        self._compute(arrays, leading, results)
-        bad = np.zeros(math.prod(leading), dtype=bool)
-        for x in results:
-            bad |= ~np.isfinite(x.reshape(len(bad), -1)).all(axis=1)
-        state = int(np.argmax(bad))
-
-        def is_finite(values: dict[str, Array]) -> bool:
-            work = [np.empty(x.shape) for x in self._trace.outputs]
-            self._compute([values[x.name] for x in inputs], (), work)
-            return all(bool(np.isfinite(x).all()) for x in work)
-
-        shaped = {x.name: rows[state].reshape(x.shape) for x, rows in zip(inputs, columns)}
-        return NonFiniteState(shaped, is_finite)
 
     def _rows(self, arrays: Sequence[Array], leading: tuple[int, ...]) -> list[Array]:
         """Return for each input the elements of each state, (states, elements)."""

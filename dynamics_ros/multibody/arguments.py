@@ -210,10 +210,15 @@ def refuse_overflow(*results: NDArray[np.float64], **arguments: ArrayLike) -> No
     # For one state the sum is faster to check; it is finite if all entries are, or overflows.
     for x in results:
         if not (x.ndim == 1 and math.isfinite(sum(x.tolist()))) and not np.isfinite(x).all():
-            largest = {name: float(np.abs(a).max(initial=0.0)) for name, a in arguments.items()}
-            blamed = max(largest, key=largest.__getitem__)
-            problem = f'numbers up to {largest[blamed]:.3g}'
-            raise InvalidArgumentError(blamed, problem, 'smaller ones: the results overflow')
+            raise overflow(arguments)
+
+
+def overflow(arguments: Mapping[str, ArrayLike]) -> InvalidArgumentError:
+    """Return the error of finite arguments by name whose results are not finite."""
+    largest = {name: float(np.abs(a).max(initial=0.0)) for name, a in arguments.items()}
+    blamed = max(largest, key=largest.__getitem__)
+    problem = f'numbers up to {largest[blamed]:.3g}'
+    return InvalidArgumentError(blamed, problem, 'smaller ones: the results overflow')
 
 
 def finite_together(**arguments: tuple[Any, ...]) -> list[NDArray[np.float64]]:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.kernels import Kernel, jacobian, trace
+from dynamics_ros.kernels import Kernel, trace
 from dynamics_ros.multibody.arguments import pose_matrices, real_array
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 from dynamics_ros.spatial import (
@@ -24,7 +24,6 @@ from dynamics_ros.spatial import (
     PositionParametrization,
     RotationParametrization,
     Scalar,
-    Vector3,
     log_matrix,
     quaternion_to_matrix,
     transform_of_rows,
@@ -94,42 +93,12 @@ def analytical_jacobian(
     Raises:
         SingularParametrizationError: the pose has no unique rates in these parameters.
     """
-    pose = robot.forward_kinematics(q, frame)
-    E_P, E_R = _maps(*_parts(pose, rotation, position), rotation, position)
-    J = robot.jacobian(q, frame)
-    return np.concatenate([E_P @ J[..., :3, :], E_R @ J[..., 3:, :]], axis=-2)
-
-
-def analytical_jacobian_derivative(
-    robot: RigidBodySystem,
-    q: ArrayLike,
-    v: ArrayLike,
-    frame: str,
-    rotation: RotationParametrization,
-    position: PositionParametrization = CARTESIAN,
-) -> Array:
-    """J_A-dot (..., m, nv), so that chi-ddot = J_A a + J_A-dot v: [RD] eq. 2.192 differentiated.
-
-    J_A-dot = (d/dt E^-1) J + E^-1 J-dot, with the derivative of E^-1 along chi-dot automatic.
-
-    Args:
-        robot, q, frame, rotation, position: as for ``analytical_jacobian``.
-        v: (..., nv).
-
-    Raises:
-        SingularParametrizationError: the pose has no unique rates in these parameters.
-    """
     chi_P, chi_R = _parts(robot.forward_kinematics(q, frame), rotation, position)
-    E_P, E_R = _maps(chi_P, chi_R, rotation, position)
-    J, J_rate = robot.jacobian(q, frame), robot.jacobian_derivative(q, v, frame)
-    twist = robot.frame_velocity(q, v, frame)
-    rows = []
-    for one, chi, E, part in (
-        (position, chi_P, E_P, slice(0, 3)),
-        (rotation, chi_R, E_R, slice(3, 6)),
-    ):
-        E_rate = _map_rate(one)(chi, (E @ twist[..., part, None])[..., 0])
-        rows.append(E_rate @ J[..., part, :] + E @ J_rate[..., part, :])
+    J = robot.jacobian(q, frame)
+    rows = [
+        position.rate_map_inverse(chi_P) @ J[..., :3, :],
+        rotation.rate_map_inverse(chi_R) @ J[..., 3:, :],
+    ]
     return np.concatenate(rows, axis=-2)
 
 
@@ -138,35 +107,6 @@ def _parts(
 ) -> tuple[Array, Array]:
     """chi_P (..., 3) of a position and chi_R (..., n) of a rotation."""
     return position.from_cartesian(pose[..., :3, 3]), rotation.from_matrix(pose[..., :3, :3])
-
-
-def _maps(
-    chi_P: Array,
-    chi_R: Array,
-    rotation: RotationParametrization,
-    position: PositionParametrization,
-) -> tuple[Array, Array]:
-    """E_P^-1 (..., 3, 3) and E_R^-1 (..., n, 3)."""
-    return position.rate_map_inverse(chi_P), rotation.rate_map_inverse(chi_R)
-
-
-@cache
-def _map_rate(parametrization: PositionParametrization | RotationParametrization) -> Kernel:
-    """Kernel of d/dt E^-1 (n, 3) from parameters (n) and their rates (n)."""
-
-    def rate(chi: list[Scalar], chi_rate: list[Scalar]) -> list[list[Scalar]]:
-        E: Any = (
-            parametrization.rate_map_inverse(Vector3.of(chi))
-            if isinstance(parametrization, PositionParametrization)
-            else parametrization.rate_map_inverse(tuple(chi))
-        )
-        entries = [x for row in E for x in row]
-        along = jacobian(entries, chi, along=[[x] for x in chi_rate])
-        return [[along[3 * i + k][0] for k in range(3)] for i in range(len(entries) // 3)]
-
-    n = len(parametrization.parameters)
-    name = f'{parametrization.name}_map_rate'
-    return Kernel(trace(rate, {'chi': n, 'chi_rate': n}, name, name), wait=True)
 
 
 def manipulability(jacobian: ArrayLike) -> Any:

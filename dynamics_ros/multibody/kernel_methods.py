@@ -20,7 +20,7 @@ from dynamics_ros.kernels.graph.symbols import is_symbolic, symbols
 from dynamics_ros.model import Model
 from dynamics_ros.model.doubts import LOG
 from dynamics_ros.model.hardened_xml import quoted
-from dynamics_ros.multibody.kernel_set import NO_PARAMETERS, KernelInfo, KernelSet, explicit
+from dynamics_ros.multibody.kernel_set import KernelInfo, KernelSet, Parameters
 
 Wrenches = Mapping[str, ArrayLike]
 
@@ -108,7 +108,7 @@ class KernelMethods:
         self.model = model
         self.nq = model.nq
         self.nv = model.nv
-        self._kept: dict[str, Any] = {}  # derived by other rooms, by name
+        self._kept: dict[str, Any] = {'constraints': {}}  # derived by other rooms, by name
         self._use(KernelSet(model, backend))
         self._warned = False
 
@@ -158,13 +158,11 @@ class KernelMethods:
             parameters: makes these values one more input at the end, so that the kernel is compiled
                 once for all values; everything else of the robot is constant. 'inertias': the
                 inertial parameters of all bodies (bodies, 10) in the order of ``regressor``, masses
-                above zero. 'gravity': gravity (3) [m/s^2] in the root frame. 'placements': (bodies,
-                6), the offset of each joint from the description, in the axes of its frame: a
-                translation [m], then a rotation vector [rad].
+                above zero. 'gravity': gravity (3) [m/s^2] in the root frame.
         """
         if not parameters:
             return self._kernel_set.kernel((name, *options))
-        inputs = explicit(parameters)
+        inputs = Parameters.explicit(parameters)
         kernels = self._parametric.get(parameters)
         if kernels is None:
             made = KernelSet(self.model, self._kernel_set.backend, inputs)
@@ -203,7 +201,7 @@ class KernelMethods:
             raise
         result = call(*arrays) if out is None else call(*arrays, out=out)
         # Nodes have adjustable robots, and check every state themselves.
-        if known is None and not self._warned and self._kernel_set.parameters is NO_PARAMETERS:
+        if known is None and not self._warned and not self._kernel_set.parameters.kind:
             self._warn_of_degrees(arrays)
         return result
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
@@ -20,12 +20,13 @@ from numpy.typing import NDArray
 
 from dynamics_ros.algorithms.quantity import DEFAULT_REFERENCE, DEFINITIONS, Key, Options, define
 from dynamics_ros.errors import InvalidArgumentError, SingularError
-from dynamics_ros.kernels import Kernel, NonFiniteState, Requirement, Trace, trace, trace_cache
+from dynamics_ros.kernels import Kernel, Requirement, Trace, trace, trace_cache
 from dynamics_ros.kernels.kernel import BACKENDS
 from dynamics_ros.kernels.process import compile_process
 from dynamics_ros.kernels.process.system import FreshLock
 from dynamics_ros.model import ROOT, Model
-from dynamics_ros.spatial import Inertia, Matrix3, Scalar, Transform, Vector3, exp_matrix
+from dynamics_ros.multibody.arguments import overflow
+from dynamics_ros.spatial import Inertia, Matrix3, Scalar, Vector3
 
 Array = NDArray[np.float64]
 
@@ -36,68 +37,56 @@ INERTIA = 10
 """Numbers of the inertia of a body."""
 
 
+EXPLICIT = ('inertias', 'gravity')
+"""Kinds of parameters that callers pass."""
+
+
 @dataclass(frozen=True)
 class Parameters:
-    """Parameters that are inputs of kernels; of this class none: all are constants.
+    """Numbers of a model that are the last input of its kernels; all others are constants.
 
     Attributes:
-        bound: whether a robot passes their numbers.
+        kind: '' for none; 'gravity' and 'inertias' are passed by callers: gravity (3), and inertial
+            parameters (bodies, 10) in the order of ``regressor``. 'adjustable' ones are bound to
+            the robot: gravity (3), and for each of some bodies m, c (3), Ixx Ixy Iyy Ixz Iyz Izz
+            about c. This form needs no division, so a massless body is no exception.
+        bodies: indices of the bodies with adjustable inertia; the root never moves.
     """
 
-    bound = False
+    kind: str = ''
+    bodies: tuple[int, ...] = ()
+
+    @classmethod
+    def adjustable(cls, bodies: Iterable[int]) -> Parameters:
+        """Return those of gravity and of the inertias of some bodies."""
+        return cls('adjustable', tuple(sorted({*bodies} - {ROOT})))
+
+    @classmethod
+    def explicit(cls, name: str) -> Parameters:
+        """Return the parameters that callers pass under a name.
+
+        Raises:
+            InvalidArgumentError: the name is unknown.
+        """
+        if not isinstance(name, str) or name not in EXPLICIT:
+            raise InvalidArgumentError('parameters', repr(name), f'one of {EXPLICIT}')
+        return cls(name)
+
+    @property
+    def bound(self) -> bool:
+        """Whether a robot passes their numbers."""
+        return self.kind == 'adjustable'
 
     def shape(self, model: Model) -> tuple[int, ...] | None:
         """Return the shape of the input; None if kernels have none."""
-        return None
+        if self.kind == 'inertias':
+            return len(model.joints), INERTIA
+        return (3 + INERTIA * len(self.bodies),) if self.kind else None
 
     def numbers(self, model: Model) -> Array | None:
-        """Return the value of the input for a model."""
-        return None
-
-    def model(self, model: Model, parameters: Any) -> Model:
-        """Return the model with its numbers replaced by parameters."""
-        return model
-
-    def rest(self, model: Model) -> Model:
-        """Return the model without the numbers that parameters replace."""
-        return model
-
-    def fits(self, model: Model, other: Model) -> bool:
-        """Return whether kernels of one model also compute the other, with its own parameters."""
-        return False
-
-    def moved(self, places: Mapping[int, int]) -> Parameters:
-        """Return the same parameters after bodies were renumbered or removed."""
-        return self
-
-
-NO_PARAMETERS = Parameters()
-
-
-@dataclass(frozen=True)
-class Adjustable(Parameters):
-    """Gravity, and the inertias of some bodies, bound to numbers of the robot.
-
-    The numbers are gravity (3) and for each body m, c (3), Ixx Ixy Iyy Ixz Iyz Izz about c. This
-    form needs no division, so a massless body is no exception.
-
-    Attributes:
-        bodies: indices of the bodies.
-    """
-
-    bodies: tuple[int, ...]
-    bound = True
-
-    def including(self, body: int) -> Adjustable:
-        """Return the parameters with one more body, unless it is the root, which never moves."""
-        return Adjustable(tuple(sorted({*self.bodies, body} - {ROOT})))
-
-    def shape(self, model: Model) -> tuple[int, ...]:
-        """Return the shape of the input."""
-        return (3 + INERTIA * len(self.bodies),)
-
-    def numbers(self, model: Model) -> Array:
-        """Return the numbers of a model."""
+        """Return the bound value of the input for a model."""
+        if not self.bound:
+            return None
         found: list[Scalar] = [*model.gravity]
         for body in self.bodies:
             inertia = model.inertias[body]
@@ -105,8 +94,10 @@ class Adjustable(Parameters):
             found += [inertia.mass, *inertia.center, *upper]
         return np.array(found, dtype=np.float64)
 
-    def model(self, model: Model, parameters: Sequence[Scalar]) -> Model:
+    def model(self, model: Model, parameters: Any) -> Model:
         """Return the model with these numbers."""
+        if self.kind == 'inertias':
+            return replace(model, inertias=tuple(map(Inertia.of_parameters, parameters)))
         inertias = list(model.inertias)
         for i, body in enumerate(self.bodies):
             start = 3 + INERTIA * i
@@ -116,102 +107,29 @@ class Adjustable(Parameters):
         return replace(model, gravity=Vector3(*parameters[:3]), inertias=tuple(inertias))
 
     def rest(self, model: Model) -> Model:
-        """Return the model with zeros."""
-        return self.model(model, [0.0] * self.shape(model)[0])
+        """Return the model without the numbers that parameters replace."""
+        shape = self.shape(model)
+        return model if shape is None else self.model(model, np.zeros(shape).tolist())
 
     def fits(self, model: Model, other: Model) -> bool:
-        """Return whether all else is equal."""
-        if model.joints is not other.joints or model.frames is not other.frames:
+        """Return whether kernels of one model also compute the other, with its own numbers."""
+        if not self.bound or model.joints is not other.joints or model.frames is not other.frames:
             return False
         pairs = enumerate(zip(model.inertias, other.inertias, strict=True))
         return all(a is b for i, (a, b) in pairs if i not in self.bodies)
 
-    def moved(self, places: Mapping[int, int]) -> Adjustable:
-        """Return the parameters of the bodies that remain."""
-        bodies = {places[body] for body in self.bodies if body in places}
-        return Adjustable(tuple(sorted(bodies - {ROOT})))
+    def moved(self, places: Mapping[int, int]) -> Parameters:
+        """Return the same parameters after bodies were renumbered or removed."""
+        bodies = {places[body] for body in self.bodies if body in places} - {ROOT}
+        return replace(self, bodies=tuple(sorted(bodies)))
 
+
+NO_PARAMETERS = Parameters()
 
 _UPPER = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
 
-
-@dataclass(frozen=True)
-class _Explicit(Parameters):
-    """Numbers of the model as an input that callers pass.
-
-    Attributes:
-        size: numbers of a row.
-        change: function of a model and of the input that returns the model with these numbers.
-        of_bodies: whether there is a row for each body.
-    """
-
-    size: int
-    change: Callable[[Model, Any], Model]
-    of_bodies: bool = True
-
-    def shape(self, model: Model) -> tuple[int, ...]:
-        """Return the shape of the input."""
-        return (len(model.joints), self.size) if self.of_bodies else (self.size,)
-
-    def model(self, model: Model, parameters: Any) -> Model:
-        """Return the model with these numbers."""
-        return self.change(model, parameters)
-
-    def rest(self, model: Model) -> Model:
-        """Return the model with zeros."""
-        return self.change(model, np.zeros(self.shape(model)).tolist())
-
-
-def _with_inertias(model: Model, rows: Sequence[Sequence[Scalar]]) -> Model:
-    return replace(model, inertias=tuple(Inertia.of_parameters(x) for x in rows))
-
-
-def _with_gravity(model: Model, gravity: Sequence[Scalar]) -> Model:
-    return replace(model, gravity=Vector3(*gravity))
-
-
-def _with_placements(model: Model, rows: Sequence[Sequence[Scalar]]) -> Model:
-    """Return the model with its joint frames moved: link lengths and angles between axes.
-
-    Args:
-        model: the robot.
-        rows: for each joint frame, in its own axes: a translation [m], then a rotation vector
-            [rad].
-    """
-    moves = [Transform(exp_matrix(Vector3(*x[3:])), Vector3(*x[:3])) for x in rows]
-    joints = [
-        replace(joint, placement=joint.placement @ move)
-        for joint, move in zip(model.joints, moves, strict=True)
-    ]
-    moved = dict(zip(model.body_names, moves, strict=True))
-    frames = [
-        replace(frame, origin=frame.origin @ moved[frame.name]) if frame.name in moved else frame
-        for frame in model.frames
-    ]
-    return replace(model, joints=tuple(joints), frames=tuple(frames))
-
-
-EXPLICIT: dict[str, Parameters] = {
-    'inertias': _Explicit(INERTIA, _with_inertias),
-    'gravity': _Explicit(3, _with_gravity, of_bodies=False),
-    'placements': _Explicit(6, _with_placements),
-}
-"""Parameters that ``RigidBodySystem.kernel`` accepts, by name."""
-
-
-def explicit(name: str) -> Parameters:
-    """Return the parameters with a given name.
-
-    Raises:
-        InvalidArgumentError: the name is unknown.
-    """
-    if not isinstance(name, str) or name not in EXPLICIT:
-        raise InvalidArgumentError('parameters', repr(name), f'one of {tuple(EXPLICIT)}')
-    return EXPLICIT[name]
-
-
-HUGE = 1e100
-"""Positions [m or rad] beyond this may overflow; smaller ones point to a singular mass matrix."""
+HUGE = 1e50
+"""Products of numbers beyond this may overflow; smaller ones point to a singular mass matrix."""
 
 ROOMS = ('spatial', 'model', 'algorithms', 'multibody')
 """Folders of this package with the code of traces."""
@@ -271,13 +189,14 @@ def _traced_anew(model: Model, parameters: Parameters, key: Key) -> Trace:
     shape = parameters.shape(model)
     if shape is not None:
         function, inputs[INPUT] = partial(_with_parameters, model, parameters, key), shape
+    refused = partial(overflow_or_singular, definition.may_be_singular)
     return trace(
         function,
         inputs,
         key[0],
         f'{model.name}: {" ".join(key)}',
         requirements=partial(_requirements, model, tuple(inputs)),
-        finite_results=overflow_or_singular if definition.finite_results else None,
+        finite_results=refused if definition.finite_results else None,
         bound=parameters.bound,
     )
 
@@ -469,21 +388,13 @@ def _no_unit_quaternion(name: str, squared: float) -> InvalidArgumentError:
     return InvalidArgumentError(name, problem, 'a unit quaternion (x, y, z, w)')
 
 
-def overflow_or_singular(state: NonFiniteState) -> Exception:
-    """Return the error of a state whose results are not finite.
-
-    A mass matrix does not depend on velocities, accelerations, torques and wrenches. It is
-    therefore not singular if the same configuration at rest has a finite result.
+def overflow_or_singular(may_be_singular: bool, inputs: dict[str, Array]) -> Exception:
+    """Return the error of inputs by name whose results are not finite.
 
     Args:
-        state: inputs by name; those that begin with q are configurations.
+        may_be_singular: whether it divides by pivots of the mass matrix.
+        inputs: the inputs, of one state or of several.
     """
-    fixed = {x for x in state.inputs if x.startswith('q') or x == INPUT}
-    at_rest = {name: x if name in fixed else np.zeros_like(x) for name, x in state.inputs.items()}
-    largest = {name: float(np.abs(x).max(initial=0.0)) for name, x in state.inputs.items()}
-    if max((largest[name] for name in fixed), default=0.0) < HUGE and not state.is_finite(at_rest):
+    if may_be_singular and max(np.abs(x).max(initial=0.0) for x in inputs.values()) < HUGE:
         return SingularError('mass matrix', 'a joint moves nothing that has mass or inertia')
-    blamed = max(largest, key=largest.__getitem__)
-    return InvalidArgumentError(
-        blamed, f'numbers up to {largest[blamed]:.3g}', 'smaller ones: the results overflow'
-    )
+    return overflow(inputs)

@@ -9,7 +9,8 @@ constraints, the whole-body program, and inverse kinematics.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,6 +94,8 @@ from dynamics_ros.spatial import Scalar
 
 BY = ('q', 'v', 'tau')
 """Inputs that the derivatives of constrained dynamics are taken by."""
+
+FORCES = 'of the environment on the robot, stacked, in root axes [N], [N m]'
 
 PLACES = {
     'points': 'of each constraint, in its frame and in its other frame [m]',
@@ -271,162 +274,6 @@ def _foot_contacts(model: Model, *names: str) -> Formula:
     return Formula(inputs, function)
 
 
-@quantity_formula(
-    'Jacobian and J-dot v of contacts and loops, stacked',
-    {'jacobian': 'in axes of the root frame', 'bias': 'J-dot v'},
-    Options.CONSTRAINTS,
-    inputs=PLACES,
-    name='constraint_rows',
-    may_overflow=True,
-)
-def _constraint_rows(model: Model, *names: str) -> Formula:
-    """The options are, for each constraint, a kind of ``CONSTRAINT_ROWS`` and one or two frames."""
-    constraints = list(_constraints_of(model, names))
-
-    def function(q: Values, v: Values, *places: Any) -> dict[str, Any]:
-        J, bias = constraint_rows(model, constraints, q, v, _places(*places))
-        return {'jacobian': J, 'bias': bias}
-
-    inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv}
-    return Formula(inputs | _inputs_of_places(constraints), function)
-
-
-@quantity_formula(
-    'accelerations and forces in contact, all rows independent',
-    {
-        'a': 'an acceleration, as a',
-        'forces': 'of the environment on the robot, stacked, in root axes [N], [N m]',
-        'pivots': PIVOTS,
-    },
-    Options.CONSTRAINTS,
-    inputs=PLACES,
-    name='constrained_forward_dynamics',
-)
-def _constrained_forward_dynamics(model: Model, *names: str) -> Formula:
-    """The options are those of ``constraint_rows``."""
-    constraints = list(_constraints_of(model, names))
-
-    def function(q: Values, v: Values, tau: Values, *places: Any) -> dict[str, Any]:
-        where = _places(*places)
-        a, forces, pivots = constrained_forward_dynamics(model, constraints, q, v, tau, where)
-        return {'a': a, 'forces': forces, 'pivots': pivots}
-
-    inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv, 'tau': model.nv}
-    return Formula(inputs | _inputs_of_places(constraints), function)
-
-
-@quantity_formula(
-    'constrained_forward_dynamics where all rows are certainly independent',
-    {
-        'a': 'an acceleration, as a',
-        'forces': 'of the environment on the robot, stacked, in root axes [N], [N m]',
-        'independent': 'finite where the rows are independent',
-    },
-    Options.CONSTRAINTS,
-    name='dynamics_in_contact',
-    may_be_singular=True,
-)
-def _dynamics_in_contact(model: Model, *names: str) -> Formula:
-    """The options are those of ``constrained_forward_dynamics``.
-
-    The third result makes a kernel, which refuses results that are not finite, refuse states with
-    dependent rows.
-    """
-    constrained = _constrained_forward_dynamics(model, *names)
-
-    def function(q: Values, v: Values, tau: Values, *places: Any) -> dict[str, Any]:
-        results = constrained.function(q, v, tau, *places)
-        pivots = results.pop('pivots')
-        any_value = places[0][0][0][0] if pivots else 0.0
-        return {**results, 'independent': finite_if_independent(pivots, any_value)}
-
-    return Formula(constrained.inputs, function)
-
-
-@quantity_formula(
-    'derivatives of constrained_forward_dynamics along velocities, by v and by tau',
-    {
-        **{f'a_d{x}': f'da/d{x}' for x in BY},
-        **{f'forces_d{x}': f'd forces/d{x}' for x in BY},
-        'pivots': PIVOTS,
-    },
-    Options.CONSTRAINTS,
-    inputs={'forces': 'as constrained_forward_dynamics returns them, with a', **PLACES},
-    name='constrained_dynamics_derivatives',
-)
-def _constrained_dynamics_derivatives(model: Model, *names: str) -> Formula:
-    """The options are those of ``constrained_forward_dynamics``."""
-    constraints = list(_constraints_of(model, names))
-    count = sum(CONSTRAINT_ROWS[held.kind] for held in constraints)
-
-    def function(q: Values, v: Values, a: Values, forces: Values, *places: Any) -> dict[str, Any]:
-        def differentiate(values: Values, by: Any) -> list[list[Any]]:
-            return autodiff.jacobian(values, by, along=rate_map(model, q) if by is q else None)
-
-        of_a, of_forces, pivots = constrained_dynamics_derivatives(
-            model, constraints, q, v, a, forces, _places(*places), differentiate
-        )
-        return {
-            **{
-                f'a_d{x}': shaped(rows, model.nv, model.nv)
-                for x, rows in zip(BY, of_a, strict=True)
-            },
-            **{
-                f'forces_d{x}': shaped(rows, count, model.nv)
-                for x, rows in zip(BY, of_forces, strict=True)
-            },
-            'pivots': pivots,
-        }
-
-    inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv, 'a': model.nv, 'forces': count}
-    return Formula(inputs | _inputs_of_places(constraints), function)
-
-
-@quantity_formula(
-    'derivatives of J^T f and of J a + J-dot v of contacts and loops',
-    {
-        'torques_dq': 'of J^T f along velocities',
-        'rows_dq': 'of J a + J-dot v along velocities',
-        'rows_dv': 'of J-dot v',
-    },
-    Options.CONSTRAINTS,
-    inputs={'forces': 'of the environment on the robot, stacked [N], [N m]', **PLACES},
-    name='constraint_slopes',
-    may_overflow=True,
-)
-def _constraint_slopes(model: Model, *names: str) -> Formula:
-    """The options are those of ``constraint_rows``."""
-    constraints = list(_constraints_of(model, names))
-    count = sum(CONSTRAINT_ROWS[held.kind] for held in constraints)
-
-    def function(q: Values, v: Values, a: Values, forces: Values, *places: Any) -> dict[str, Any]:
-        J, bias = constraint_rows(model, constraints, q, v, _places(*places))
-        torques = [sum(x * f for x, f in zip(column, forces)) for column in zip(*J)]
-        rows = [sum(x * y for x, y in zip(row, a)) + b for row, b in zip(J, bias)]
-        along = rate_map(model, q)
-        return {
-            'torques_dq': shaped(autodiff.jacobian(torques, q, along=along), model.nv, model.nv),
-            'rows_dq': shaped(autodiff.jacobian(rows, q, along=along), count, model.nv),
-            'rows_dv': shaped(autodiff.jacobian(bias, v), count, model.nv),
-        }
-
-    inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv, 'a': model.nv, 'forces': count}
-    return Formula(inputs | _inputs_of_places(constraints), function)
-
-
-def _inputs_of_places(constraints: Sequence[Constraint]) -> dict[str, Shape]:
-    inputs: dict[str, Shape] = {'points': (len(constraints), 2, 3)}
-    if any(held.kind in DIRECTED for held in constraints):
-        inputs['directions'] = (len(constraints), 2, 3)
-    return inputs
-
-
-def _places(points: Any, directions: Any = None) -> list[Points]:
-    if directions is None:
-        return [Points(x) for x in points]
-    return [Points(*x) for x in zip(points, directions, strict=True)]
-
-
 def _constraints_of(model: Model, names: Sequence[str]) -> Any:
     rest = list(names)
     while rest:
@@ -437,6 +284,142 @@ def _constraints_of(model: Model, names: Sequence[str]) -> Any:
             raise InvalidArgumentError('contacts', ':'.join(names), expected)
         frame, *others = [model.frame(rest.pop(0)) for _ in range(count)]
         yield Constraint(kind, frame, others[0] if others else None)
+
+
+def _of_constraints(
+    name: str,
+    summary: str,
+    outputs: Mapping[str, str],
+    inputs: Mapping[str, str] | None,
+    **fields: Any,
+) -> Callable[[Any], Any]:
+    """Return a decorator that declares a quantity of contacts and loops.
+
+    The function takes the model, the constraints, their points, and inputs by name. The options
+    are, for each constraint, a kind of ``CONSTRAINT_ROWS`` and one or two frames.
+    """
+
+    def declare(function: Any) -> Any:
+        own = list(inspect.signature(function).parameters)[3:]
+
+        def formula(model: Model, *names: str) -> Formula:
+            held = list(_constraints_of(model, names))
+            count = sum(CONSTRAINT_ROWS[x.kind] for x in held)
+            shapes: dict[str, Shape] = {
+                x: {'q': model.nq, 'forces': count}.get(x, model.nv) for x in own
+            }
+            shapes['points'] = (len(held), 2, 3)
+            if any(x.kind in DIRECTED for x in held):
+                shapes['directions'] = (len(held), 2, 3)
+
+            def of_values(*values: Any) -> Any:
+                places = [Points(*x) for x in zip(*values[len(own) :], strict=True)]
+                return function(model, held, places, *values[: len(own)])
+
+            return Formula(shapes, of_values)
+
+        meanings = None if inputs is None else {**inputs, **PLACES}
+        declared = quantity_formula(
+            summary, outputs, Options.CONSTRAINTS, inputs=meanings, name=name, **fields
+        )
+        declared(formula)
+        return function
+
+    return declare
+
+
+@_of_constraints(
+    'constraint_rows',
+    'Jacobian and J-dot v of contacts and loops, stacked',
+    {'jacobian': 'in axes of the root frame', 'bias': 'J-dot v'},
+    {},
+    may_overflow=True,
+)
+def _constraint_rows(model: Model, held: Any, places: Any, q: Values, v: Values) -> Any:
+    return dict(zip(('jacobian', 'bias'), constraint_rows(model, held, q, v, places), strict=True))
+
+
+@_of_constraints(
+    'constrained_forward_dynamics',
+    'accelerations and forces in contact, all rows independent',
+    {'a': 'an acceleration, as a', 'forces': FORCES, 'pivots': PIVOTS},
+    {},
+)
+def _in_contact(model: Model, held: Any, places: Any, q: Values, v: Values, tau: Values) -> Any:
+    found = constrained_forward_dynamics(model, held, q, v, tau, places)
+    return dict(zip(('a', 'forces', 'pivots'), found, strict=True))
+
+
+@_of_constraints(
+    'dynamics_in_contact',
+    'constrained_forward_dynamics where all rows are certainly independent',
+    {
+        'a': 'an acceleration, as a',
+        'forces': FORCES,
+        'independent': 'finite where the rows are independent',
+    },
+    None,
+    may_be_singular=True,
+)
+def _if_independent(model: Model, held: Any, places: Any, q: Values, v: Values, tau: Values) -> Any:
+    # A kernel, which refuses results that are not finite, refuses states with dependent rows.
+    results = _in_contact(model, held, places, q, v, tau)
+    pivots = results.pop('pivots')
+    any_value = places[0].points[0][0] if pivots else 0.0
+    return {**results, 'independent': finite_if_independent(pivots, any_value)}
+
+
+@_of_constraints(
+    'constrained_dynamics_derivatives',
+    'derivatives of constrained_forward_dynamics along velocities, by v and by tau',
+    {
+        **{f'a_d{x}': f'da/d{x}' for x in BY},
+        **{f'forces_d{x}': f'd forces/d{x}' for x in BY},
+        'pivots': PIVOTS,
+    },
+    {'forces': 'as constrained_forward_dynamics returns them, with a'},
+)
+def _derivatives_in_contact(
+    model: Model, held: Any, places: Any, q: Values, v: Values, a: Values, forces: Values
+) -> Any:
+    def differentiate(values: Values, by: Any) -> list[list[Any]]:
+        return autodiff.jacobian(values, by, along=rate_map(model, q) if by is q else None)
+
+    n = model.nv
+    of_a, of_forces, pivots = constrained_dynamics_derivatives(
+        model, held, q, v, a, forces, places, differentiate
+    )
+    found = {f'a_d{x}': shaped(rows, n, n) for x, rows in zip(BY, of_a, strict=True)}
+    for x, rows in zip(BY, of_forces, strict=True):
+        found[f'forces_d{x}'] = shaped(rows, len(forces), n)
+    return {**found, 'pivots': pivots}
+
+
+@_of_constraints(
+    'constraint_slopes',
+    'derivatives of J^T f, of J a + J-dot v, and of J v of contacts and loops',
+    {
+        'torques_dq': 'of J^T f along velocities',
+        'rows_dq': 'of J a + J-dot v along velocities',
+        'rows_dv': 'of J-dot v',
+        'rates_dq': 'of J v along velocities',
+    },
+    {'forces': 'of the environment on the robot, stacked [N], [N m]'},
+    may_overflow=True,
+)
+def _constraint_slopes(
+    model: Model, held: Any, places: Any, q: Values, v: Values, a: Values, forces: Values
+) -> Any:
+    J, bias = constraint_rows(model, held, q, v, places)
+    torques = [dot(column, forces) for column in zip(*J)] or [0.0] * model.nv
+    rows = [dot(row, a) + b for row, b in zip(J, bias)]
+    along, n, count = rate_map(model, q), model.nv, len(J)
+    return {
+        'torques_dq': shaped(autodiff.jacobian(torques, q, along=along), n, n),
+        'rows_dq': shaped(autodiff.jacobian(rows, q, along=along), count, n),
+        'rows_dv': shaped(autodiff.jacobian(bias, v), count, n),
+        'rates_dq': shaped(autodiff.jacobian([dot(x, v) for x in J], q, along=along), count, n),
+    }
 
 
 @quantity_formula(

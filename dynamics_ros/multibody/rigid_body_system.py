@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from html import escape
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics_ros.errors import InvalidArgumentError, printable
-from dynamics_ros.model import ROOT, Joint, Model, build_model, composition
+from dynamics_ros.model import Joint, Model, build_model, composition
 from dynamics_ros.model.build import RootJoint
 from dynamics_ros.model.description_file import expanded_xacro
 from dynamics_ros.model.joints import JointKind
@@ -24,7 +23,7 @@ from dynamics_ros.spatial import Transform
 
 from .arguments import payload_inertia, rigid_pose
 from .kernel_methods import Array
-from .kernel_set import Adjustable, KernelSet, Parameters
+from .kernel_set import KernelSet, Parameters
 from .written_methods import WrittenMethods
 
 _Kind = TypeVar('_Kind', bound='RigidBodySystem')
@@ -118,7 +117,7 @@ class RigidBodySystem(WrittenMethods):
                 see ``adjustable``. The tool is ``tool_frame``.
             xacro_arguments: values of the arguments (``<xacro:arg>``) of a xacro file by name.
             joint_kinds: joint name to the kind that replaces its type in the description, such as
-                one from ``dynamics_ros.multibody.function_joint.function_joint``.
+                a subclass of ``dynamics_ros.model.joints.VaryingJoint``.
 
         Raises:
             ModelError: the description is not a robot; the error names element and reason.
@@ -144,8 +143,7 @@ class RigidBodySystem(WrittenMethods):
         Raises:
             UnknownFrameError: no such frame.
         """
-        bodies = {self.model.frame(frame).body for frame in frames} - {ROOT}
-        parameters = Adjustable(tuple(sorted(bodies)))
+        parameters = Parameters.adjustable(self.model.frame(frame).body for frame in frames)
         return self._remade(self.model, self._without_payload, parameters)
 
     def __repr__(self) -> str:
@@ -153,18 +151,6 @@ class RigidBodySystem(WrittenMethods):
         counts = f'{len(self.joint_names)} joints, {len(self.frame_names)} links'
         summary = f'{counts}, {base} base, {self.total_mass:.4g} kg'
         return f'<{type(self).__name__} {printable(self.name)!r}: {summary}>'
-
-    def _repr_html_(self) -> str:
-        """Return HTML for a notebook: the robot, and its joints with their limits."""
-        rows: list[tuple[str, ...]] = [('joint', 'kind', 'lower', 'upper', 'velocity', 'effort')]
-        for joint in self.model.actuated:
-            x = joint.limits
-            limits = [f'{limit:.4g}' for limit in (x.lower, x.upper, x.velocity, x.effort)]
-            rows.append((printable(joint.name), joint.kind.name, *limits))
-        cells = [''.join(f'<td>{escape(cell)}</td>' for cell in row) for row in rows]
-        head, *lines = [f'<tr>{row}</tr>' for row in cells]
-        table = head.replace('td>', 'th>') + ''.join(lines)
-        return f'<p>{escape(repr(self))}</p><table>{table}</table>'
 
     def tree(self) -> str:
         """Return the links as indented text, each below its parent with the joint that moves it."""
@@ -211,8 +197,8 @@ class RigidBodySystem(WrittenMethods):
         if frame is None:
             return self._remade(bare, bare)
         body = bare.frame(frame).body
-        if isinstance(parameters, Adjustable):
-            parameters = parameters.including(body)
+        if parameters.bound:
+            parameters = Parameters.adjustable((*parameters.bodies, body))
         return self._remade(bare.with_added_inertia(frame, payload), bare, parameters)
 
     def with_frame(self: _Kind, name: str, parent: str, pose: ArrayLike) -> _Kind:

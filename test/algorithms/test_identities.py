@@ -18,7 +18,6 @@ from tolerances import AGAINST_PINOCCHIO, DIFFERENCE, DIFFERENCE_STEP, EXACT, LA
 from benchmarks.pinocchio_peer import PinocchioPeer
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot, spatial
-from dynamics_ros.constraints import projected_newton_euler
 from dynamics_ros.spatial import Force
 
 FEW = examples(8)
@@ -107,16 +106,6 @@ def test_hybrid_dynamics_agrees_with_inverse_dynamics_between_its_ends(robot, se
     assert np.array_equal(a[prescribed], s.a[prescribed])
     assert np.array_equal(tau[~prescribed], s.tau[~prescribed])
     assert_close(robot.inverse_dynamics(s.q, s.v, a), tau, LAW, np.abs(a).max())
-
-
-@FEW
-@given(robots(joints=(1, 4)), SEEDS)
-def test_the_sum_over_bodies_is_the_recursion(robot, seed):
-    s = random_state(robot, seed)
-    M, b, g = projected_newton_euler(robot, s.q, s.v)
-    assert_close(M, robot.mass_matrix(s.q))
-    assert_close(g, robot.gravity(s.q))
-    assert_close(b + g, robot.nonlinear_effects(s.q, s.v))
 
 
 @pytest.mark.parametrize('root', ['fixed', 'floating', 'planar'])

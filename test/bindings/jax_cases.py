@@ -42,24 +42,6 @@ def test_values_gradients_and_second_gradients(robot, name):
 
 
 @ROBOTS
-def test_forward_mode_gives_all_derivatives(robot):
-    from jax.test_util import check_grads
-
-    arrays = states(3)
-    gravity = jax_function(robot.kernel('gravity'), 'forward')
-    check_grads(gravity, arrays[:1], order=2, modes=['fwd', 'rev'], rtol=1e-4)
-    function = jax_function(robot.kernel('forward_dynamics'), 'forward')
-    check_grads(function, arrays, order=1, modes=['fwd', 'rev'], rtol=1e-4)
-    q, v, tau = arrays
-    energy = jax_function(robot.kernel('kinetic_energy'), 'forward')
-    M = jax.jit(jax.hessian(energy, argnums=1))(q, v)
-    np.testing.assert_allclose(M, robot.mass_matrix(q), rtol=1e-10, atol=1e-12)
-    J = jax.vmap(jax.jacfwd(function))(*(np.tile(x, (3, 1)) for x in arrays))
-    wanted = robot.kernel('forward_dynamics').derivative('q')(q, v, tau)
-    np.testing.assert_allclose(J, [wanted] * 3, rtol=1e-10, atol=1e-12)
-
-
-@ROBOTS
 def test_it_maps_over_states(robot):
     function = jax_function(robot.kernel('gravity'))
     (q,) = states(1, 5)
@@ -85,13 +67,11 @@ def test_several_outputs_and_numbers():
     kernel = compile(lambda x, s: {'y': s * x @ x, 'z': x * x}, {'x': 3, 's': ()}, 'function')
     x = np.array([0.3, -0.2, 0.7])
 
-    for mode in ('reverse', 'forward'):
+    def loss(x):
+        y, z = jax_function(kernel)(x, 2.0)
+        return y + 3.0 * z[1]
 
-        def loss(x):
-            y, z = jax_function(kernel, mode)(x, 2.0)  # noqa: B023
-            return y + 3.0 * z[1]
-
-        np.testing.assert_allclose(jax.grad(loss)(x), [1.2, -2.0, 2.8])
+    np.testing.assert_allclose(jax.grad(loss)(x), [1.2, -2.0, 2.8])
 
 
 def test_xla_calls_a_target_without_a_callback():
@@ -115,7 +95,7 @@ def test_single_precision_stays():
         np.testing.assert_allclose(found, robot.inverse_dynamics(*arrays), rtol=1e-3, atol=1e-4)
     huge = np.float32([1e20] * 4)
     (q,) = states(1)
-    # In single precision squares are beyond all numbers; so they are computed in double.
+    # In single precision squares are beyond all numbers; kernels compute in double.
     wanted = robot.inverse_dynamics(q, huge, huge)
     with np.errstate(over='ignore'):
         np.testing.assert_allclose(
@@ -136,7 +116,7 @@ def test_a_state_that_is_refused_is_told_and_the_next_one_computed(robot):
         np.testing.assert_allclose(function(right, v, a), wanted, rtol=1e-12)
 
 
-def test_a_wrong_shape_and_an_unknown_mode_are_refused():
+def test_a_wrong_shape_is_refused():
     kernel = COMPILED.kernel('gravity')
     with pytest.raises(InvalidArgumentError, match=r'q: shape \(5,\)'):
         jax_function(kernel)(np.zeros(5))
@@ -146,8 +126,6 @@ def test_a_wrong_shape_and_an_unknown_mode_are_refused():
         jax_function(kernel)(np.zeros(4, complex))
     with pytest.raises(TypeError, match=r'gravity\(\) takes 1 arrays \(q\), got 2'):
         jax_function(kernel)(np.zeros(4), np.zeros(4))
-    with pytest.raises(InvalidArgumentError, match='backwards'):
-        jax_function(kernel, 'backwards')
 
 
 @pytest.mark.parametrize('dtype', [np.float64, np.float32])

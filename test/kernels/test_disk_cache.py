@@ -117,24 +117,19 @@ class TestTrust:
         disk_cache.write(NAME, b'new')
         assert file.stat().st_mtime_ns == before
 
-    @pytest.mark.parametrize('bits', [0o620, 0o602])
-    def test_a_file_that_others_can_write(self, file, bits):
-        file.chmod(bits)
-        assert disk_cache.read(NAME) is None
-
-    def test_what_belongs_to_another_user(self, file, monkeypatch):
+    @pytest.mark.parametrize('what', ['writable', 'of another user', 'file', 'folder'])
+    def test_a_file_that_somebody_else_could_have_written(
+        self, folder, file, tmp_path, monkeypatch, what
+    ):
         somebody_else = os.geteuid() + 1
-        monkeypatch.setattr(os, 'geteuid', lambda: somebody_else)
-        assert disk_cache.read(NAME) is None
-
-    def test_a_link_in_the_place_of_the_file(self, file, tmp_path):
-        file.rename(tmp_path / 'elsewhere')
-        file.symlink_to(tmp_path / 'elsewhere')
-        assert disk_cache.read(NAME) is None
-
-    def test_a_link_in_the_place_of_the_folder(self, folder, file, tmp_path):
-        folder.rename(tmp_path / 'elsewhere')
-        folder.symlink_to(tmp_path / 'elsewhere')
+        if what == 'writable':
+            file.chmod(0o602)
+        elif what == 'of another user':
+            monkeypatch.setattr(os, 'geteuid', lambda: somebody_else)
+        else:  # a link in its place
+            place = file if what == 'file' else folder
+            place.rename(tmp_path / 'elsewhere')
+            place.symlink_to(tmp_path / 'elsewhere')
         assert disk_cache.read(NAME) is None
 
     @pytest.mark.parametrize(

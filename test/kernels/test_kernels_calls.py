@@ -14,9 +14,7 @@ import threading
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from random_robots import random_urdf
 
-from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import (
     Copy,
@@ -480,14 +478,6 @@ def test_functions_that_are_none(function, problem):
         compile(function, {'x': ()})
 
 
-def test_a_function_that_calls_itself_for_ever_ends():
-    def endless(x):
-        return endless(x)
-
-    with pytest.raises(RecursionError):
-        compile(endless, {'x': ()})
-
-
 RNG = np.random.default_rng(11)
 PROGRAM_BACKENDS = ('python', 'llvm')
 
@@ -512,27 +502,6 @@ def test_what_one_step_writes_the_next_one_reads(backend):
         assert program.run() is True
         assert_array_equal(moved[0], 2.0 * a + s)
         assert total[0] == pytest.approx(2.0 * a.sum(), abs=1e-15)
-
-
-@pytest.mark.parametrize('backend', PROGRAM_BACKENDS)
-def test_of_a_robot_it_computes_what_single_calls_do(backend):
-    robot = Robot.from_urdf(random_urdf(5), 'floating', backend=backend)
-    q, v = robot.random_configuration(1), RNG.normal(size=robot.nv)
-    frame = robot.frame_names[-1]
-    gravity, pose, twist = np.zeros(robot.nv), np.zeros(16), np.zeros(6)
-    program = Program(
-        [
-            Step(robot.kernel('gravity'), (q,), (gravity,)),
-            Step(robot.kernel('forward_kinematics', frame), (q,), (pose,)),
-            Step(robot.kernel('frame_velocity', frame, 'world'), (q, v), (twist,)),
-        ]
-    )
-    for seed in range(3):
-        q[:] = robot.random_configuration(seed)
-        assert program.run()
-        assert_array_equal(gravity, robot.gravity(q))
-        assert_array_equal(pose.reshape(4, 4), robot.forward_kinematics(q, frame))
-        assert_array_equal(twist, robot.frame_velocity(q, v, frame, 'world'))
 
 
 @pytest.mark.parametrize('backend', PROGRAM_BACKENDS)

@@ -204,38 +204,24 @@ def test_exported_c_agrees_with_the_plain_trace(tmp_path):
             np.testing.assert_allclose(result, value, rtol=1e-13, atol=1e-14)
 
 
-class TestErrors:
-    def test_of_values_that_were_not_captured(self):
-        def function(x, y):
-            return repeat(lambda state: ([state[0] * y], True), [x], 3)
+def held(body, limit=3):
+    """A function that repeats a body that may read y without capturing it."""
+    return lambda x, y: repeat(lambda state: body(state, y), [x], limit)
 
-        with pytest.raises(ValueError, match='values of two different traces'):
-            trace(function, {'x': (), 'y': ()}, 'function')
 
-    def test_of_a_result_that_was_not_captured(self):
-        def function(x, y):
-            return repeat(lambda state: ([y], True), [x], 3)
-
-        with pytest.raises(InvalidArgumentError, match='body'):
-            trace(function, {'x': (), 'y': ()}, 'function')
-
-    def test_of_a_limit_below_one(self):
-        with pytest.raises(ValueError, match='0 turns'):
-            repeat(lambda state: (state, True), [1.0], 0)
-        with pytest.raises(ValueError, match='0 turns'):
-            trace(lambda x: repeat(lambda s: (s, True), [x], 0), {'x': ()}, 'function')
-
-    @pytest.mark.parametrize('limit', [1.5, None, '3'])
-    def test_of_a_limit_that_is_no_whole_number(self, limit):
-        with pytest.raises(TypeError):
-            repeat(lambda state: (state, True), [1.0], limit)
-        with pytest.raises(TypeError):
-            trace(lambda x: repeat(lambda s: (s, True), [x], limit), {'x': ()}, 'function')
-
-    @pytest.mark.parametrize('backend', ['float', 'symbol'])
-    def test_of_a_state_that_changes_its_length(self, backend):
-        def function(x):
-            return repeat(lambda state: ([*state, 1.0], True), [x], 3)
-
-        with pytest.raises(ValueError, match='next state'):
-            function(1.0) if backend == 'float' else trace(function, {'x': ()}, 'function')
+@pytest.mark.parametrize(
+    ('function', 'error', 'words'),
+    [
+        (held(lambda s, y: ([s[0] * y], True)), ValueError, 'values of two different traces'),
+        (held(lambda s, y: ([y], True)), InvalidArgumentError, 'body'),
+        (held(lambda s, y: ([*s, 1.0], True)), ValueError, 'next state'),
+        (held(lambda s, y: (s, True), 0), ValueError, '0 turns'),
+        *((held(lambda s, y: (s, True), limit), TypeError, '') for limit in (1.5, None, '3')),
+    ],
+)
+def test_wrong_loops_are_refused(function, error, words):
+    with pytest.raises(error, match=words):
+        trace(function, {'x': (), 'y': ()}, 'function')
+    if words not in ('values of two different traces', 'body'):
+        with pytest.raises(error, match=words):
+            function(1.0, 2.0)

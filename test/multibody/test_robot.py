@@ -287,12 +287,6 @@ def test_a_tree_has_all_links_below_their_parents(two):
     ]
 
 
-def test_a_notebook_shows_joints_and_no_markup_of_names(two):
-    shown = two._repr_html_()
-    assert '<td>lift</td><td>prismatic</td><td>0</td><td>0.5</td><td>1</td><td>10</td>' in shown
-    assert '<b>' not in shown and '&lt;b&gt;' in shown
-
-
 class TestXacro:
     def test_a_file_is_expanded_with_its_arguments(self, tmp_path):
         pytest.importorskip('xacro')

@@ -74,18 +74,6 @@ class Requirement(NamedTuple):
     example: tuple[tuple[Any, float], ...] = ()
 
 
-class NonFiniteState(NamedTuple):
-    """State whose results are not all finite.
-
-    Attributes:
-        inputs: its inputs by name, finite.
-        is_finite: returns whether the results of other inputs, by name, are finite.
-    """
-
-    inputs: dict[str, NDArray[np.float64]]
-    is_finite: Callable[[dict[str, NDArray[np.float64]]], bool]
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Trace:
     """Straight line of scalar operations, which emitters print and kernels run.
@@ -100,8 +88,8 @@ class Trace:
             computes it (int) or its constant value (float).
         required: the trace of the values that requirements limit; None without requirements.
         requirements: the limits of these values, in order.
-        finite_results: makes the error to raise from a state with a NaN or infinite result; None
-            if such results are returned.
+        finite_results: makes the error to raise from inputs by name that have a NaN or infinite
+            result; None if such results are returned.
         bound: whether the kernel binds the last input to an array instead of taking it from
             callers.
         example: elements of inputs that meet the requirements, and the results there (see
@@ -117,7 +105,7 @@ class Trace:
     results: tuple[int | float, ...]
     required: Trace | None = None
     requirements: tuple[Requirement, ...] = ()
-    finite_results: Callable[[NonFiniteState], Exception] | None = None
+    finite_results: Callable[[dict[str, NDArray[np.float64]]], Exception] | None = None
     bound: bool = False
     example: Example | None = None
     origin: str = ''

@@ -43,7 +43,6 @@ from dynamics_ros.kernels.graph.operations import (
 from dynamics_ros.kernels.graph.trace import (
     Instruction,
     Loop,
-    NonFiniteState,
     Requirement,
     Shape,
     Trace,
@@ -252,13 +251,26 @@ def _last_state(turn: Trace, limit: int, *operands: float) -> list[float]:
     return state
 
 
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Pause garbage collection, which would take half of the time on a growing graph."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()
+
+
+@collector_paused()
 def trace(
     function: Callable[..., Any],
     inputs: Mapping[str, int | Shape],
     name: str,
     description: str = '',
     requirements: Callable[..., Iterable[Requirement]] | None = None,
-    finite_results: Callable[[NonFiniteState], Exception] | None = None,
+    finite_results: Callable[[dict[str, Any]], Exception] | None = None,
     bound: bool = False,
 ) -> Trace:
     """Trace a function: run it once on symbols and record its operations.
@@ -293,41 +305,7 @@ def trace(
         ):
             raise InvalidArgumentError('name', f'{identifier!r} given', 'a Python identifier')
     variables = tuple(Variable(key, _shape(key, shape)) for key, shape in inputs.items())
-    rest = function, variables, name, description, requirements, finite_results, bound
-    with collector_paused():
-        return _traced(Graph(description or name), *rest)
-
-
-def _shape(name: str, shape: Any) -> Shape:
-    sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
-    if not all(isinstance(size, (int, np.integer)) and size >= 0 for size in sizes):
-        expected = 'a whole number of elements, or a tuple of these; () is a scalar'
-        raise InvalidArgumentError('inputs', f'{shape!r} as the shape of {name}', expected)
-    return tuple(map(int, sizes))
-
-
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """Pause garbage collection, which would take half of the time on a growing graph."""
-    running = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if running:
-            gc.enable()
-
-
-def _traced(
-    graph: Graph,
-    function: Callable[..., Any],
-    variables: tuple[Variable, ...],
-    name: str,
-    description: str,
-    requirements: Callable[..., Iterable[Requirement]] | None,
-    finite_results: Callable[[NonFiniteState], Exception] | None,
-    bound: bool,
-) -> Trace:
+    graph = Graph(description or name)
     origins: list[Instruction] = []
     symbols = []
     for argument, variable in enumerate(variables):
@@ -378,6 +356,14 @@ def _traced(
         finite_results,
         bound,
     )
+
+
+def _shape(name: str, shape: Any) -> Shape:
+    sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    if not all(isinstance(size, (int, np.integer)) and size >= 0 for size in sizes):
+        expected = 'a whole number of elements, or a tuple of these; () is a scalar'
+        raise InvalidArgumentError('inputs', f'{shape!r} as the shape of {name}', expected)
+    return tuple(map(int, sizes))
 
 
 def _undecided(requirements: Iterable[Requirement]) -> list[Requirement]:

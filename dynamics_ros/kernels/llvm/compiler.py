@@ -16,8 +16,6 @@ import numpy as np
 from dynamics_ros.kernels.graph.operations import ELEMENTARY
 from dynamics_ros.kernels.llvm import runtime as llvm_runtime
 from dynamics_ros.kernels.llvm.dialect import (
-    DOUBLE,
-    Number,
     Target,
     target_of,
     typed_pointers,
@@ -27,7 +25,6 @@ from dynamics_ros.kernels.process import disk_cache
 from dynamics_ros.kernels.process.system import why_forbidden
 
 LIBM_FUNCTIONS = [row.name for row in ELEMENTARY if 'llvm.' not in ''.join(row.llvm)]
-"""Names for double; the names for float end in f."""
 
 
 class CompilerUnavailableError(Exception):
@@ -72,8 +69,8 @@ def load() -> Any:
     return binding
 
 
-def platform(number: Number = DOUBLE) -> Target:
-    """Return the target for code that computes with one kind of number.
+def platform() -> Target:
+    """Return the target for code that runs here.
 
     Compiles the shared runtime functions first.
 
@@ -83,15 +80,15 @@ def platform(number: Number = DOUBLE) -> Target:
     load()
     # If two threads made it, one would be freed together with code that kernels are linked to.
     with background.llvm:
-        return _prepared(number)[0]
+        return _prepared()[0]
 
 
-@lru_cache(maxsize=2)
-def _prepared(number: Number) -> tuple[Target, MachineCode]:
+@lru_cache(maxsize=1)
+def _prepared() -> tuple[Target, MachineCode]:
     binding = load()
-    _provide_libm(binding, number)
+    _provide_libm(binding)
     features = binding.get_host_cpu_features()
-    target = target_of(binding.get_default_triple(), features, number)
+    target = target_of(binding.get_default_triple(), features)
     functions = list(llvm_runtime.declarations(target))
     code = compile_module(llvm_runtime.emit(target), functions)
     for name in functions:
@@ -200,9 +197,9 @@ def _target() -> tuple[Any, dict[str, Any], str]:
         return target, options, versions
 
 
-def _provide_libm(binding: Any, number: Number) -> None:
+def _provide_libm(binding: Any) -> None:
     """Register the mathematical functions of this process with LLVM."""
-    for name in (f'{x}{number.libm}' for x in LIBM_FUNCTIONS):
+    for name in LIBM_FUNCTIONS:
         if not binding.address_of_symbol(name):
             binding.add_symbol(name, _libm_address(name))
 

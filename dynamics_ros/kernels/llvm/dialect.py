@@ -7,7 +7,6 @@ All pointers are written ``ptr``; LLVM before 16 gets `typed_pointers` of the te
 
 from __future__ import annotations
 
-import ctypes
 import re
 import struct
 from collections.abc import Mapping
@@ -16,39 +15,14 @@ from typing import NamedTuple
 from dynamics_ros.kernels.graph.operations import OPERATIONS, Operation
 
 
-class Number(NamedTuple):
-    """Floating-point format that code computes with.
-
-    Attributes:
-        type: LLVM type.
-        size: size [bytes].
-        libm: suffix of libm function names.
-    """
-
-    type: str
-    size: int
-    libm: str
-
-    @property
-    def suffix(self) -> str:
-        """Suffix of LLVM intrinsics for this type."""
-        return f'f{8 * self.size}'
-
-
-DOUBLE = Number('double', 8, '')
-SINGLE = Number('float', 4, 'f')
-
-
 class Target(NamedTuple):
-    """What code is written for: a number format, and the vectors of a processor.
+    """Vectors of the processor that code is written for.
 
     Attributes:
-        number: number format of the code.
         lanes: numbers in a vector; 1 where vectors do not pay off.
         fused: whether a*b + c is one instruction with one rounding.
     """
 
-    number: Number = DOUBLE
     lanes: int = 1
     fused: bool = False
 
@@ -56,27 +30,24 @@ class Target(NamedTuple):
 ANY_PROCESSOR = Target()
 
 
-def target_of(triple: str, features: Mapping[str, bool], number: Number) -> Target:
+def target_of(triple: str, features: Mapping[str, bool]) -> Target:
     """Return the target for an LLVM target.
 
     Args:
         triple: LLVM target triple, architecture first.
         features: processor features that LLVM detected, by name.
-        number: number format of the code.
     """
     architecture = triple.split('-', 1)[0]
     if architecture in ('aarch64', 'arm64'):
-        return Target(number, 16 // number.size, True)
+        return Target(2, True)
     if architecture == 'x86_64' and features.get('fma') and features.get('avx2'):
         wide = features.get('avx512f') and features.get('avx512dq') and features.get('avx512vl')
-        return Target(number, (64 if wide else 32) // number.size, True)
-    return Target(number)
+        return Target(8 if wide else 4, True)
+    return ANY_PROCESSOR
 
 
-def constant(value: float, number: Number = DOUBLE) -> str:
-    """Return a constant: the nearest number, as an exact hexadecimal double."""
-    if number is SINGLE:
-        value = ctypes.c_float(value).value
+def constant(value: float) -> str:
+    """Return a constant, as an exact hexadecimal double."""
     return f'0x{struct.unpack("<Q", struct.pack("<d", value))[0]:016X}'
 
 
@@ -95,9 +66,9 @@ def splat(value: str, lanes: int, element: str = 'double') -> str:
     return value if lanes == 1 else f'<{", ".join([f"{element} {value}"] * lanes)}>'
 
 
-def suffix(lanes: int, number: Number = DOUBLE) -> str:
+def suffix(lanes: int) -> str:
     """Return the suffix of LLVM intrinsics for a vector with some lanes."""
-    return number.suffix if lanes == 1 else f'v{lanes}{number.suffix}'
+    return 'f64' if lanes == 1 else f'v{lanes}f64'
 
 
 def every(flag: str, lanes: int, result: str) -> list[str]:
@@ -106,23 +77,23 @@ def every(flag: str, lanes: int, result: str) -> list[str]:
     return [f'  {result}.b = {bits}', f'  {result} = icmp eq i{lanes} {result}.b, -1']
 
 
-def libm_declarations(body: str, number: Number, lanes: int) -> list[str]:
+def libm_declarations(body: str, lanes: int) -> list[str]:
     """Return declarations of the LLVM and libm functions that a body calls, and their wrappers."""
     lines = []
     for row in OPERATIONS:
         called = _called(row)
-        name = called.format(suffix=suffix(lanes, number), lanes=lane_tag(lanes, number))
+        name = called.format(suffix=suffix(lanes), lanes=lane_tag(lanes))
         if not called or f'@{name}(' not in body:
             continue
         if 'llvm.' in called:
-            kind = vector(lanes, number.type)
+            kind = vector(lanes)
             lines.append(f'declare {kind} @{name}({", ".join([kind] * row.arity)})')
         else:
-            plain = called.format(lanes=number.libm)
-            operands = ', '.join([number.type] * row.arity)
-            lines.append(f'declare {number.type} @{plain}({operands})')
+            plain = called.format(lanes='')
+            operands = ', '.join(['double'] * row.arity)
+            lines.append(f'declare double @{plain}({operands})')
             if lanes > 1:
-                lines.append(_each_lane(plain, row.arity, lanes, number))
+                lines.append(_each_lane(plain, row.arity, lanes))
     return lines
 
 
@@ -132,25 +103,23 @@ def _called(row: Operation) -> str:
     return calls[0].split('@')[1].split('(')[0] if calls else ''
 
 
-def lane_tag(lanes: int, number: Number) -> str:
+def lane_tag(lanes: int) -> str:
     """Return the suffix of a libm function's wrapper for some lanes."""
-    return number.libm if lanes == 1 else f'{number.libm}.{lanes}'
+    return '' if lanes == 1 else f'.{lanes}'
 
 
-def _each_lane(name: str, arity: int, lanes: int, number: Number) -> str:
+def _each_lane(name: str, arity: int, lanes: int) -> str:
     """Return a function that calls a libm function once per lane."""
-    kind = vector(lanes, number.type)
+    kind = vector(lanes)
     arguments = ', '.join(f'{kind} %a{i}' for i in range(arity))
     lines = [f'define internal {kind} @{name}.{lanes}({arguments}) nounwind {{']
     result = 'undef'
     for lane in range(lanes):
         for i in range(arity):
             lines.append(f'  %x{i}.{lane} = extractelement {kind} %a{i}, i64 {lane}')
-        values = ', '.join(f'{number.type} %x{i}.{lane}' for i in range(arity))
-        lines.append(f'  %y{lane} = call {number.type} @{name}({values})')
-        lines.append(
-            f'  %r{lane} = insertelement {kind} {result}, {number.type} %y{lane}, i64 {lane}'
-        )
+        values = ', '.join(f'double %x{i}.{lane}' for i in range(arity))
+        lines.append(f'  %y{lane} = call double @{name}({values})')
+        lines.append(f'  %r{lane} = insertelement {kind} {result}, double %y{lane}, i64 {lane}')
         result = f'%r{lane}'
     return '\n'.join([*lines, f'  ret {kind} {result}', '}'])
 

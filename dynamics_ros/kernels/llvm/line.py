@@ -29,8 +29,6 @@ from dynamics_ros.kernels.graph.trace import (
     steps,
 )
 from dynamics_ros.kernels.llvm.dialect import (
-    DOUBLE,
-    Number,
     Target,
     constant,
     element_at,
@@ -120,22 +118,21 @@ def padded(count: int) -> int:
     return size
 
 
-def sincos_name(lanes: int, number: Number = DOUBLE) -> str:
+def sincos_name(lanes: int) -> str:
     """Return the name of the function of sines and cosines of some angles."""
-    return f'dynamics_ros_sincos{number.libm}_{lanes}'
+    return f'dynamics_ros_sincos_{lanes}'
 
 
-def _loop_function(loop: Loop, name: str, turn: str, number: Number, lanes: int) -> str:
+def _loop_function(loop: Loop, name: str, turn: str, lanes: int) -> str:
     """Return the LLVM function that repeats the body of a loop.
 
     Args:
         loop: the loop.
         name: name of the function.
         turn: name of the function of its body.
-        number: number format.
         lanes: states of a vector.
     """
-    kind, flag = vector(lanes, number.type), vector(lanes, 'i1')
+    kind, flag = vector(lanes), vector(lanes, 'i1')
     size = loop.body.outputs[0].size
     lines = [
         f'define internal void @{name}(ptr noalias %numbers) noinline nounwind {{',
@@ -153,13 +150,13 @@ def _loop_function(loop: Loop, name: str, turn: str, number: Number, lanes: int)
         lines += [
             element_at(f'%n{i}.p', kind, '%next', i),
             element_at(f'%s{i}.p', kind, '%numbers', i),
-            f'  %n{i} = load {kind}, ptr %n{i}.p, align {number.size}',
-            f'  %s{i} = load {kind}, ptr %s{i}.p, align {number.size}',
+            f'  %n{i} = load {kind}, ptr %n{i}.p, align 8',
+            f'  %s{i} = load {kind}, ptr %s{i}.p, align 8',
             f'  %x{i} = select {flag} %going, {kind} %n{i}, {kind} %s{i}',
-            f'  store {kind} %x{i}, ptr %s{i}.p, align {number.size}',
+            f'  store {kind} %x{i}, ptr %s{i}.p, align 8',
         ]
     lines += [
-        f'  %wish = load {kind}, ptr %go_on, align {number.size}',
+        f'  %wish = load {kind}, ptr %go_on, align 8',
         f'  %wishes = fcmp une {kind} %wish, zeroinitializer',
         f'  %goes = and {flag} %going, %wishes',
         f'  %bits = bitcast {flag} %goes to i{lanes}',
@@ -208,14 +205,13 @@ class _Line:
         self.name = name
         self.target = target
         self.lanes = lanes
-        self.number = target.number
-        self.kind = vector(lanes, self.number.type)
+        self.kind = vector(lanes)
         self.format = {
             'type': self.kind,
             'condition': vector(lanes, 'i1'),
-            'suffix': suffix(lanes, self.number),
-            'lanes': lane_tag(lanes, self.number),
-            'one': splat('1.0', lanes, self.number.type),
+            'suffix': suffix(lanes),
+            'lanes': lane_tag(lanes),
+            'one': splat('1.0', lanes),
         }
         # One call takes several angles of one state, or one angle of several states.
         self.width = target.lanes if lanes == 1 else 1
@@ -243,7 +239,7 @@ class _Line:
         # Elements of loops are in memory.
         nodes = [x for x in trace.nodes if x.operation is not ELEMENT and x.operation.llvm]
         numbers = (x for node in nodes for x in node.operands if type(x) is float)
-        found = [constant(x, self.number) for x in numbers]
+        found = [constant(x) for x in numbers]
         several = dict.fromkeys(found) if table else {}
         self.constants = {text: place for place, text in enumerate(several)}
         self.lines: list[str] = []
@@ -254,20 +250,20 @@ class _Line:
     def load(self, name: str, array: str, index: int | str) -> None:
         self.lines += [
             element_at(f'{name}.p', self.kind, array, index),
-            f'  {name} = load {self.kind}, ptr {name}.p, align {self.number.size}',
+            f'  {name} = load {self.kind}, ptr {name}.p, align 8',
         ]
 
     def store(self, value: str, array: str, index: int | str, name: str) -> None:
         # volatile: LLVM would look for stores to merge, which takes longer than everything else.
         self.lines += [
             element_at(name, self.kind, array, index),
-            f'  store volatile {self.kind} {value}, ptr {name}, align {self.number.size}',
+            f'  store volatile {self.kind} {value}, ptr {name}, align 8',
         ]
 
     def value(self, reference: int | float) -> str:
         """Return the name of a value, after loading it in this part if needed."""
         if not isinstance(reference, int):
-            return splat(constant(reference, self.number), self.lanes, self.number.type)
+            return splat(constant(reference), self.lanes)
         operation, operands = self.trace.nodes[reference]
         half = {SIN: 's', COS: 'c'}.get(operation, 'v')
         source = int(operands[0]) if half != 'v' else reference
@@ -284,23 +280,21 @@ class _Line:
 
     def load_constant(self, value: float) -> str:
         """Return a constant, or its name after loading it in this part if needed."""
-        place = self.constants.get(constant(value, self.number))
+        place = self.constants.get(constant(value))
         if place is None:
             return self.value(value)
         name = f'%k{place}'
         if ('k', place) not in self.known:
             self.known.add(('k', place))
-            number = self.number
             scalar = name if self.lanes == 1 else f'{name}.s'
             self.lines += [
-                element_at(f'{name}.p', number.type, '%constants', place),
-                f'  {scalar} = load {number.type}, ptr {name}.p, align {number.size}, '
-                '!invariant.load !{}',
+                element_at(f'{name}.p', 'double', '%constants', place),
+                f'  {scalar} = load double, ptr {name}.p, align 8, !invariant.load !{{}}',
             ]
             if self.lanes > 1:
                 mask = vector(self.lanes, 'i32')
                 self.lines += [
-                    f'  {name}.i = insertelement {self.kind} undef, {number.type} {scalar}, i64 0',
+                    f'  {name}.i = insertelement {self.kind} undef, double {scalar}, i64 0',
                     f'  {name} = shufflevector {self.kind} {name}.i, {self.kind} undef, '
                     f'{mask} zeroinitializer',
                 ]
@@ -349,15 +343,14 @@ class _Line:
         values = [self.value(x) for x in step.positions]
         size = self.lanes if self.lanes > 1 else padded(len(values))
         angles = values[0]
-        kind = vector(size, self.number.type)
+        kind = vector(size)
         if self.lanes == 1 and size > 1:
             angles = self.packed(step, values, size)
         sines, cosines = (self.slots.of[x, step.positions[0]] for x in 'sc')
         self.lines += [
             element_at(f'{name}.s', self.kind, '%memory', sines),
             element_at(f'{name}.c', self.kind, '%memory', cosines),
-            f'  call void @{sincos_name(size, self.number)}'
-            f'({kind} {angles}, ptr {name}.s, ptr {name}.c)',
+            f'  call void @{sincos_name(size)}({kind} {angles}, ptr {name}.s, ptr {name}.c)',
         ]
 
     def packed(self, step: Angles, values: list[str], size: int) -> str:
@@ -367,8 +360,8 @@ class _Line:
         for i in range(size):
             text = f'{name}.{i}'
             self.lines.append(
-                f'  {text} = insertelement {vector(size, self.number.type)} {packed}, '
-                f'{self.number.type} {values[min(i, count - 1)]}, i64 {i}'
+                f'  {text} = insertelement {vector(size)} {packed}, '
+                f'double {values[min(i, count - 1)]}, i64 {i}'
             )
             packed = text
         return packed
@@ -418,7 +411,7 @@ class _Line:
                 turn = f'{name}.turn'
                 texts += [
                     emit(operation.body, turn, self.target, self.lanes),
-                    _loop_function(operation, name, turn, self.number, self.lanes),
+                    _loop_function(operation, name, turn, self.lanes),
                 ]
         return texts
 
@@ -428,7 +421,7 @@ class _Line:
 
     def allocate(self, least: int = 0) -> None:
         size = max(self.slots.count, least)
-        if size * self.lanes * self.number.size > MAX_MEMORY:
+        if 8 * size * self.lanes > MAX_MEMORY:
             raise RuntimeError(
                 f'{self.trace.name} hands on more values than the stack has room for'
             )
@@ -439,8 +432,8 @@ class _Line:
         """Return the constants as an array."""
         if not self.constants:
             return []
-        values = ', '.join(f'{self.number.type} {x}' for x in self.constants)
-        kind = f'[{len(self.constants)} x {self.number.type}]'
+        values = ', '.join(f'double {x}' for x in self.constants)
+        kind = f'[{len(self.constants)} x double]'
         return [f'@{self.name}.constants = private constant {kind} [{values}]']
 
     def find_constants(self) -> None:
@@ -450,7 +443,7 @@ class _Line:
         """
         if not self.constants:
             return
-        kind = f'[{len(self.constants)} x {self.number.type}]'
+        kind = f'[{len(self.constants)} x double]'
         self.lines += [
             f'  %constants.0 = getelementptr {kind}, ptr @{self.name}.constants, i64 0, i64 0',
             '  %constants.p = alloca ptr',

@@ -19,8 +19,6 @@ from __future__ import annotations
 
 from dynamics_ros.kernels.llvm import sincos as llvm_sincos
 from dynamics_ros.kernels.llvm.dialect import (
-    DOUBLE,
-    Number,
     Target,
     element_at,
     every,
@@ -30,6 +28,9 @@ from dynamics_ros.kernels.llvm.dialect import (
 )
 from dynamics_ros.kernels.llvm.line import sincos_name
 
+FINITE = 'dynamics_ros_finite'
+"""Name of the function that checks whether numbers are finite."""
+
 FINITE_WIDTH = 8
 
 GATHER_AHEAD = 2
@@ -37,19 +38,14 @@ SCATTER_AHEAD = 1
 """Distance in blocks of states between the memory in use and the prefetched memory."""
 
 
-def finite_name(number: Number = DOUBLE) -> str:
-    """Return the name of the function that checks whether numbers are finite."""
-    return f'dynamics_ros_finite{number.libm}'
-
-
 def gather_name(target: Target) -> str:
     """Return the name of the function from rows to vectors."""
-    return f'dynamics_ros_gather{target.number.libm}_{target.lanes}'
+    return f'dynamics_ros_gather_{target.lanes}'
 
 
 def scatter_name(target: Target) -> str:
     """Return the name of the function from vectors to rows."""
-    return f'dynamics_ros_scatter{target.number.libm}_{target.lanes}'
+    return f'dynamics_ros_scatter_{target.lanes}'
 
 
 def _sincos_widths(target: Target) -> list[int]:
@@ -65,37 +61,34 @@ def declarations(target: Target) -> dict[str, str]:
     rows to vectors returns whether all numbers are finite; the one from vectors to rows also takes
     a table: the byte offset of each column's vector, of which the one at offset 0 is zero.
     """
-    number = target.number
     declared = {
-        sincos_name(lanes, number): f'void @({vector(lanes, number.type)}, ptr, ptr)'
-        for lanes in _sincos_widths(target)
+        sincos_name(lanes): f'void @({vector(lanes)}, ptr, ptr)' for lanes in _sincos_widths(target)
     }
     if target.lanes > 1:
         declared[gather_name(target)] = 'i1 @(ptr, i64, i64, i64, ptr)'
         declared[scatter_name(target)] = 'void @(ptr, i64, i64, i64, ptr, ptr)'
-    declared[finite_name(number)] = 'i1 @(ptr, i64)'
+    declared[FINITE] = 'i1 @(ptr, i64)'
     return {name: f'declare {x}'.replace('@', f'@{name}') for name, x in declared.items()}
 
 
 def emit(target: Target) -> str:
     """Return the module; it needs sine and cosine of libm."""
-    number, one = target.number, target.number.type
     sections = [llvm_sincos.emit(lanes, target) for lanes in _sincos_widths(target)]
     if target.lanes > 1:
         sections += [_Rows(target, gathers).text() for gathers in (True, False)]
         sections.append('declare void @llvm.prefetch.p0(ptr, i32, i32, i32)')
-    text = '\n'.join([*sections, _finite(number)])
-    needed = {f'declare {one} @{x}{number.libm}({one})' for x in ('sin', 'cos')}
+    text = '\n'.join([*sections, _finite()])
+    needed = {f'declare double @{x}(double)' for x in ('sin', 'cos')}
     for lanes in {1, *_sincos_widths(target)}:
-        needed |= set(libm_declarations(text, number, lanes))
+        needed |= set(libm_declarations(text, lanes))
     return '\n'.join([text, *sorted(needed)])
 
 
-def _finite(number: Number) -> str:
+def _finite() -> str:
     """Return the finiteness check for any count of numbers: x - x is NaN unless x is finite."""
-    one, kind = number.type, f'<{FINITE_WIDTH} x {number.type}>'
+    kind = vector(FINITE_WIDTH)
     every_flag = '\n'.join(every('%flags', FINITE_WIDTH, '%good'))
-    return f"""define i1 @{finite_name(number)}(ptr %numbers, i64 %count) nounwind {{
+    return f"""define i1 @{FINITE}(ptr %numbers, i64 %count) nounwind {{
 entry:
   %end = sub i64 %count, {FINITE_WIDTH}
   br label %wide
@@ -105,8 +98,8 @@ wide:
   %more = icmp sle i64 %i, %end
   br i1 %more, label %wide.body, label %wide.done
 wide.body:
-{element_at('%e', one, '%numbers', '%i')}
-  %x = load {kind}, ptr %e, align {number.size}
+{element_at('%e', 'double', '%numbers', '%i')}
+  %x = load {kind}, ptr %e, align 8
   %d = fsub {kind} %x, %x
   %total.next = fadd {kind} %total, %d
   %i.next = add i64 %i, {FINITE_WIDTH}
@@ -117,18 +110,18 @@ wide.done:
   br label %single
 single:
   %j = phi i64 [ %i, %wide.done ], [ %j.next, %single.body ]
-  %rest = phi {one} [ 0.0, %wide.done ], [ %rest.next, %single.body ]
+  %rest = phi double [ 0.0, %wide.done ], [ %rest.next, %single.body ]
   %j.more = icmp slt i64 %j, %count
   br i1 %j.more, label %single.body, label %single.done
 single.body:
-{element_at('%je', one, '%numbers', '%j')}
-  %y = load {one}, ptr %je
-  %yd = fsub {one} %y, %y
-  %rest.next = fadd {one} %rest, %yd
+{element_at('%je', 'double', '%numbers', '%j')}
+  %y = load double, ptr %je
+  %yd = fsub double %y, %y
+  %rest.next = fadd double %rest, %yd
   %j.next = add i64 %j, 1
   br label %single
 single.done:
-  %last = fcmp ord {one} %rest, %rest
+  %last = fcmp ord double %rest, %rest
   %all = and i1 %good, %last
   ret i1 %all
 }}
@@ -142,8 +135,6 @@ class _Rows:
         self.target = target
         self.lanes = target.lanes
         self.gathers = gathers
-        self.number = target.number.type
-        self.size = target.number.size
         self.lines: list[str] = []
         self.count = 0
 
@@ -154,23 +145,21 @@ class _Rows:
         return f'%t{self.count}'
 
     def shuffle(self, a: str, b: str, width: int, places: list[int]) -> str:
-        kind = vector(width, self.number)
+        kind = vector(width)
         mask = ', '.join(f'i32 {x}' for x in places)
         return self.emit(f'shufflevector {kind} {a}, {kind} {b}, <{len(places)} x i32> <{mask}>')
 
     def place(self, base: str, index: str) -> str:
         """Return a pointer to an element of an array."""
-        return self.emit(f'getelementptr {self.number}, ptr {base}, i64 {index}')
+        return self.emit(f'getelementptr double, ptr {base}, i64 {index}')
 
     def load(self, base: str, index: str, width: int) -> str:
-        kind = vector(width, self.number)
-        return self.emit(f'load {kind}, ptr {self.place(base, index)}, align {self.size}')
+        kind = vector(width)
+        return self.emit(f'load {kind}, ptr {self.place(base, index)}, align 8')
 
     def store(self, value: str, base: str, index: str, width: int) -> None:
         where = self.place(base, index)
-        self.lines.append(
-            f'  store {vector(width, self.number)} {value}, ptr {where}, align {self.size}'
-        )
+        self.lines.append(f'  store {vector(width)} {value}, ptr {where}, align 8')
 
     def prefetch(self, row: str, column: str, blocks: int) -> None:
         """Prefetch the memory that a later block of states reads or writes here."""
@@ -222,7 +211,7 @@ class _Rows:
         ]
         if self.gathers:
             self.lines.append(
-                f'  {seen} = phi {vector(self.lanes, self.number)} [ zeroinitializer, %{label} ], '
+                f'  {seen} = phi {vector(self.lanes)} [ zeroinitializer, %{label} ], '
                 f'[ {seen}.next, %{label}.more ]'
             )
             self.gather(width, j, seen)
@@ -243,12 +232,12 @@ class _Rows:
     # NaN or infinity times zero is NaN, which the sum of these products keeps.
 
     def note(self, values: list[str], seen: str) -> None:
-        kind = vector(self.lanes, self.number)
+        kind = vector(self.lanes)
         total = seen
         for i, value in enumerate(values):
             following = f'{seen}.next' if i == len(values) - 1 else f'{seen}.{i}'
             self.lines.append(
-                f'  {following} = call {kind} @llvm.fma.{suffix(self.lanes, self.target.number)}'
+                f'  {following} = call {kind} @llvm.fma.{suffix(self.lanes)}'
                 f'({kind} {value}, {kind} zeroinitializer, {kind} {total})'
             )
             total = following
@@ -258,7 +247,7 @@ class _Rows:
             self.lines.append('  ret void')
             return
         lanes = self.lanes
-        flags = self.emit(f'fcmp ord {vector(lanes, self.number)} {seen}, {seen}')
+        flags = self.emit(f'fcmp ord {vector(lanes)} {seen}, {seen}')
         self.lines += [*every(flags, lanes, '%good.' + flags[1:]), f'  ret i1 %good.{flags[1:]}']
 
     def gather(self, width: int, column: str, seen: str) -> None:
@@ -290,14 +279,14 @@ class _Rows:
                 self.store_row(lane, 'zeroinitializer', column, width)
             self.lines += [f'  br label %{label}.next', f'{label}.full:']
         columns = []
-        states = vector(self.lanes, self.number)
+        states = vector(self.lanes)
         for k in range(width):
             place = places
             if width > 1:
                 place = self.emit(f'extractelement {kind} {places}, i64 {k}')
             offset = self.emit(f'zext i32 {place} to i64')
             where = self.emit(f'getelementptr i8, ptr %vectors, i64 {offset}')
-            columns.append(self.emit(f'load {states}, ptr {where}, align {self.size * self.lanes}'))
+            columns.append(self.emit(f'load {states}, ptr {where}, align {8 * self.lanes}'))
         for lane, value in enumerate(self.transposed_back(columns, width)):
             self.store_row(lane, value, column, width)
         if width == self.lanes and width > 1:
@@ -314,8 +303,7 @@ class _Rows:
             column = 'undef'
             for lane, value in enumerate(rows):
                 column = self.emit(
-                    f'insertelement {vector(lanes, self.number)} {column}, '
-                    f'{self.number} {value}, i64 {lane}'
+                    f'insertelement {vector(lanes)} {column}, double {value}, i64 {lane}'
                 )
             return [column]
         # Concatenated: row i, row i + width, ...
@@ -332,7 +320,7 @@ class _Rows:
         """Return the rows of columns."""
         lanes = self.lanes
         if width == 1:
-            kind = vector(lanes, self.number)
+            kind = vector(lanes)
             return [self.emit(f'extractelement {kind} {columns[0]}, i64 {i}') for i in range(lanes)]
         rows = self.squares(columns, width)
         for size in reversed(_doublings(width, lanes)):

@@ -58,7 +58,7 @@ def emit(trace: Trace, target: Target) -> str:
     if trace.finite_results is not None:
         good = [f'%{name}.good' for name in outputs]
         compute += [
-            f'  {flag} = call i1 @{llvm_runtime.finite_name()}(ptr %{name}, i64 {variable.size})'
+            f'  {flag} = call i1 @{llvm_runtime.FINITE}(ptr %{name}, i64 {variable.size})'
             for flag, name, variable in zip(good, outputs, trace.outputs)
         ]
     sections = [
@@ -95,7 +95,7 @@ def _with_declarations(sections: Sequence[str], target: Target, lanes: int) -> s
     """Return a module of some functions and the declarations of what they call."""
     body = '\n'.join(sections)
     shared = llvm_runtime.declarations(target).items()
-    declared = libm_declarations(body, target.number, lanes)
+    declared = libm_declarations(body, lanes)
     declared += [text for name, text in shared if f'@{name}(' in body]
     return '\n'.join([body, *declared, ''])
 
@@ -104,8 +104,8 @@ def _required_function(trace: Trace, target: Target, lanes: int) -> list[str]:
     """Return the functions that check whether all requirements are met, if there are any."""
     if trace.required is None:
         return []
-    number, inputs = target.number, _pointers(_names(trace)[0])
-    kind, flag = vector(lanes, number.type), vector(lanes, 'i1')
+    inputs = _pointers(_names(trace)[0])
+    kind, flag = vector(lanes), vector(lanes, 'i1')
     lines = [
         f'define internal i1 @meets({inputs}) nounwind {{',
         f'  %values = alloca {kind}, i64 {len(trace.requirements)}, align 64',
@@ -113,10 +113,10 @@ def _required_function(trace: Trace, target: Target, lanes: int) -> list[str]:
     ]
     total = splat('true', lanes, 'i1')
     for i, x in enumerate(trace.requirements):
-        low, high = (splat(constant(y, number), lanes, number.type) for y in (x.low, x.high))
+        low, high = (splat(constant(y), lanes) for y in (x.low, x.high))
         lines += [
             element_at(f'%p{i}', kind, '%values', i),
-            f'  %x{i} = load {kind}, ptr %p{i}, align {number.size}',
+            f'  %x{i} = load {kind}, ptr %p{i}, align 8',
             f'  %l{i} = fcmp oge {kind} %x{i}, {low}',
             f'  %h{i} = fcmp ole {kind} %x{i}, {high}',
             f'  %b{i} = and {flag} %l{i}, %h{i}',
@@ -256,15 +256,15 @@ def emit_batch(trace: Trace, target: Target) -> str:
     scratch = _Scratch.of(trace)
     values = (Variable('values', (len(scratch.computed),)),) if scratch.computed else ()
     computing = replace(trace, outputs=values, results=tuple(scratch.computed))
-    number, lanes = target.number, target.lanes
-    kind = vector(lanes, number.type)
+    lanes = target.lanes
+    kind = vector(lanes)
     inputs, outputs = _names(trace)
     setup = []
     for i, value in enumerate(scratch.constants):
-        everywhere = splat(constant(value, number), lanes, number.type)
+        everywhere = splat(constant(value), lanes)
         setup += [
             element_at(f'%c{i}', kind, '%scratch', i),
-            f'  store {kind} {everywhere}, ptr %c{i}, align {number.size}',
+            f'  store {kind} {everywhere}, ptr %c{i}, align 8',
         ]
     for name, place in zip([*inputs, 'values'], [*scratch.inputs, scratch.values]):
         setup.append(element_at(f'%{name}', kind, '%scratch', place))
@@ -286,7 +286,7 @@ def emit_batch(trace: Trace, target: Target) -> str:
     compute = [f'  call void @states({_pointers([*inputs, *(["values"] if values else [])])})']
     if trace.finite_results is not None:
         compute.append(
-            f'  %good = call i1 @{llvm_runtime.finite_name(number)}(ptr %values, '
+            f'  %good = call i1 @{llvm_runtime.FINITE}(ptr %values, '
             f'i64 {len(scratch.computed) * lanes})'
         )
     table = f'[{len(scratch.places)} x i32]'
@@ -301,7 +301,7 @@ def emit_batch(trace: Trace, target: Target) -> str:
             f'ptr %{name}.places)',
         ]
         first += variable.size
-    entries = ', '.join(f'i32 {number.size * lanes * x}' for x in scratch.places)
+    entries = ', '.join(f'i32 {8 * lanes * x}' for x in scratch.places)
     blocks = [(read, allowed), (compute, ['%good'] if trace.finite_results is not None else [])]
     sections = [
         f'; {trace.name}: {trace.operation_count} operations, {lanes} states a vector',
