@@ -34,7 +34,6 @@ from dynamics_ros.nodes.outputs import FRESH, LATCHED, Output, Publication, publ
 from dynamics_ros.nodes.payload_action import PayloadAction
 from dynamics_ros.nodes.robot_request import check_payload
 from dynamics_ros.nodes.services import external_wrenches, requested_state, serve
-from dynamics_ros.nodes.workers import Worker
 from dynamics_ros.parameters.dynamics import (
     NO_PAYLOAD,
     DynamicsParameters,
@@ -338,11 +337,11 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
         if prepared is None:
             return []
         efforts = partial(empty_efforts, tuple(prepared.robot.joint_v_indices))
-        torques, rate = {'effort': self._source(prepared.torques)}, self.rate_of
-        found = [publish(self._torques, efforts, torques, FRESH, rate('gravity_torques'))]
+        torques, rate = {'effort': self._source(prepared.torques)}, self.values.publish_rate
+        found = [publish(self._torques, efforts, torques, FRESH, rate)]
         if self.sends_torques and self._commands is not None and prepared.commands is not None:
             zeros, commands = self._zeros, {'data': self._source(prepared.commands)}
-            found.append(publish(self._commands, zeros, commands, FRESH, rate('gravity_commands')))
+            found.append(publish(self._commands, zeros, commands, FRESH, rate))
         return found
 
     def _source(self, torques: Kernel | Array) -> Source:
@@ -428,7 +427,7 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
             return method(robot, q, v, acceleration, wrenches)
 
         tau = await self.context.compute(
-            robot, [('inverse_dynamics', *wrenches)], compute, self._thread_for(robot)
+            robot, [('inverse_dynamics', *wrenches)], compute, takes_long=bool(robot.model.loops)
         )
         fill_torques(response, robot, state.stamp, tau)
 
@@ -446,13 +445,9 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
             return method(robot, q, v, effort, wrenches)
 
         a = await self.context.compute(
-            robot, [('forward_dynamics', *wrenches)], compute, self._thread_for(robot)
+            robot, [('forward_dynamics', *wrenches)], compute, takes_long=bool(robot.model.loops)
         )
         fill_accelerations(response, robot, a)
-
-    def _thread_for(self, robot: Robot) -> Worker | None:
-        """Return the thread for closed loops, which may need further kernels; else None."""
-        return self.context.threads.searches if robot.model.loops else None
 
     async def _dynamics_terms(self, request: Any, response: Any) -> None:
         state = await requested_state(
@@ -480,7 +475,7 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
             robot,
             [('inverse_dynamics',), ('gravity',)],
             lambda: efforts_of(robot, motion, q, settings),
-            self.context.threads.searches,
+            takes_long=True,
         )
         response.trajectory = request.trajectory
         fill_efforts(response.trajectory, motion, efforts)

@@ -183,6 +183,7 @@ class InverseKinematicsService:
         self._transforms = Transforms(component.node)
         self._obstacles = Obstacles(component.node, component.context)
         self._links: tuple[Description, float, Collisions] | None = None
+        self._free_since = 0.0  # end of the last search in the other thread
 
     async def answer(self, request: Any, response: Any) -> None:
         """Search for the solutions of a request and fill the response."""
@@ -252,7 +253,7 @@ class InverseKinematicsService:
         description = context.built.description
         if self._links is None or self._links[:2] != (description, margin):
             links = await context.compute(
-                robot, (), lambda: links_of(robot, description, margin), context.threads.searches
+                robot, (), lambda: links_of(robot, description, margin), takes_long=True
             )
             self._links = description, margin, links
         return self._obstacles.around(self._links[2])
@@ -264,10 +265,14 @@ class InverseKinematicsService:
             outcome = search.run_one(robot, min(MAX_BLOCKING_TIME, search.timeout))
             if outcome[0][0].success:
                 return outcome
-        worker = self._context.threads.searches
-        return await self._context.compute(
-            robot, search.kernels, lambda: search.run(robot, worker.free_since), worker
-        )
+
+        def run() -> Outcome:
+            try:
+                return search.run(robot, self._free_since)
+            finally:
+                self._free_since = time.monotonic()
+
+        return await self._context.compute(robot, search.kernels, run, takes_long=True)
 
     async def target(
         self,

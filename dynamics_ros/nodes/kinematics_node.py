@@ -135,10 +135,10 @@ class Kinematics(RobotComponent[KinematicsParameters]):
 
     # --- the robot ------------------------------------------------------------------------------
 
-    def prepare(self, robot: Robot, default_frame: str, *_: object) -> PreparedKinematics:
+    def prepare(self, robot: Robot, *_: object) -> PreparedKinematics:
         """Check the frames, and compile the kernels of the topics."""
         values = self.values
-        frames = known_frames(robot, values.frames, default_frame)
+        frames = known_frames(robot, values.frames, robot.tool_frame)
         reference = values.twist_reference
         topic_names(frames)
         for frame in frames:
@@ -179,25 +179,26 @@ class Kinematics(RobotComponent[KinematicsParameters]):
         if prepared is None:
             return []
         self._publish_fixed()
-        rate, arrays, names, robot = self.rate_of, self.arrays, self.context.names, prepared.robot
+        rate, arrays = self.values.publish_rate, self.arrays
+        names, robot = self.context.names, prepared.robot
         found: list[Publication] = []
         poses = {x: Evaluate(robot.kernel('pose', x), (arrays.q,)) for x in prepared.frames}
         for frame, pose in poses.items():
             output = outputs[frame, 'pose']
             prototype = partial(pose_stamped, Time(), names.root, np.eye(4))
-            found.append(publish(output, prototype, {'pose': pose}, FRESH, rate('pose')))
+            found.append(publish(output, prototype, {'pose': pose}, FRESH, rate))
             frame_id = self._twist_frame(frame, prepared.reference)
             output = outputs[frame, 'twist']
             prototype = partial(stamped, TwistStamped, Time(), frame_id)
             twist = robot.kernel('frame_velocity', frame, prepared.reference)
             fields: Fields = {'twist': Evaluate(twist, (arrays.q, arrays.v))}
-            found.append(publish(output, prototype, fields, FRESH | VELOCITY, rate('twist')))
+            found.append(publish(output, prototype, fields, FRESH | VELOCITY, rate))
         tree = prepared.tree
         if self._tf and tree is not None and tree.transforms is not None:
             paths = tuple(f'transforms.{i}.transform' for i in range(len(tree.moving)))
             still = partial(transforms_of, tree.moving, [np.eye(4)] * len(tree.moving), names)
             fields = {paths: Evaluate(tree.transforms, (arrays.q,))}
-            found.append(publish(self._tf['/tf'], still, fields, FRESH, rate('tf')))
+            found.append(publish(self._tf['/tf'], still, fields, FRESH, rate))
         settings, count = self.values.markers, len(poses)
         fields = {f'markers.{i}.pose': pose for i, pose in enumerate(poses.values())}
         if prepared.has_mass:

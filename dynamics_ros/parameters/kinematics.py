@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.parameters.robot import COLLISION_MARGIN, PUBLISH_RATE, fixed, output_rate
+from dynamics_ros.parameters.robot import COLLISION_MARGIN, PUBLISH_RATE, fixed
 from dynamics_ros.settings import parameter
 
 
@@ -53,15 +53,6 @@ class InverseKinematicsParameters:
 
 
 @dataclass(frozen=True)
-class KinematicsRates:
-    """Maximum rates of individual outputs of kinematics_node."""
-
-    pose: float = output_rate('~/<frame>/pose, each')
-    twist: float = output_rate('~/<frame>/twist, each')
-    tf: float = output_rate('/tf')
-
-
-@dataclass(frozen=True)
 class KinematicsParameters:
     """Parameters of kinematics_node."""
 
@@ -76,7 +67,6 @@ class KinematicsParameters:
         choices=('local_world_aligned', 'local', 'world'),
     )
     publish_rate: float = parameter(0.0, PUBLISH_RATE, 'Hz', minimum=0.0)
-    publish_rates: KinematicsRates = field(default_factory=KinematicsRates)
     publish_tf: bool = parameter(
         False,
         'Publish the links as robot_state_publisher does: links on moving joints relative to their '

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Gravity of the nodes, followed from an IMU on the base or from tf."""
+"""Gravity of the nodes, followed from an IMU on the base."""
 
 from __future__ import annotations
 
@@ -15,12 +15,8 @@ pytest.importorskip('rclpy')
 from arm import ARM, NAMES, ROBOT, STILL, Q
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.qos import qos_profile_sensor_data
-from ros_harness import client, running, tf2_for_nodes
-from scipy.spatial.transform import Rotation
+from ros_harness import client, running
 from sensor_msgs.msg import Imu, JointState
-from tf2_msgs.msg import TFMessage
-
-from dynamics_ros.wire.conversions import transform_stamped
 
 pytestmark = pytest.mark.ros
 
@@ -167,49 +163,3 @@ def test_an_imu_that_falls_silent_is_told_with_the_time_and_the_topic(ros):
     ros.wait_for_status('dynamics_node', 'is not about 9.81 m/s^2', meanwhile=lambda: tell(in_g))
     assert lost_since(ros.status('dynamics_node').message) > lost
     ros.wait_for_status('dynamics_node', 'publishing to', meanwhile=tell)
-
-
-def test_it_follows_tf_and_says_when_that_is_lost():
-    source = {**PARAMETERS['gravity_source'], 'kind': 'tf', 'level_frame': 'world'}
-    # A namespace of its own: the node of the other tests is still there, and has another gravity.
-    name = 'tilting/dynamics_node'
-    with (
-        tf2_for_nodes(),
-        running(
-            'dynamics_node', DOMAIN, PARAMETERS | {'gravity_source': source}, namespace='/tilting'
-        ) as process,
-        client(DOMAIN) as one,
-    ):
-        torques = one.listen(JointState, f'/{name}/gravity_torques')
-        tilt = np.eye(4)
-        tilt[:3, :3] = Rotation.from_rotvec([0.0, 0.3, 0.0]).as_matrix()
-        expected = ROBOT.with_gravity(tilted(0.3)).gravity(Q)
-        stood = 0.0
-
-        def report():
-            one.publish_joint_state(
-                one.joint_state(NAMES, Q, STILL, STILL), '/tilting/joint_states'
-            )
-
-        def stand():
-            nonlocal stood
-            now = one.node.get_clock().now()
-            stood = now.nanoseconds * 1e-9
-            message = transform_stamped(now.to_msg(), 'world', ROBOT.root_frame, tilt)
-            one.publish('/tf', TFMessage(transforms=[message]))
-            report()
-
-        def follows():
-            return torques and np.allclose(torques[-1].effort, expected, atol=1e-6)
-
-        one.wait_for(follows, meanwhile=stand)
-        status = one.wait_for_status(name, 'which is older than 2 s', meanwhile=report)
-        # A look found it young enough until then.
-        assert lost_since(status.message) < stood + 2.0 + PAUSE
-        assert follows()
-        # However often it looks, the log has it once.
-        logged = process.printed.count('gravity follows nothing')
-        again = one.reported_at(name) + 10**9
-        one.wait_for(lambda: one.reported_at(name) > again, meanwhile=report)
-        assert process.printed.count('gravity follows nothing') == logged
-        one.wait_for_status(name, 'publishing to', meanwhile=stand)
