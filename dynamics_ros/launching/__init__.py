@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arguments of the launch files and the processes that they start.
 
-A launch file lists its arguments and returns its actions from their values, a dictionary of texts;
-``--show-args`` prints the arguments. An argument that is empty leaves its parameter to
-``params_file``.
+Actions are made from the values of the arguments, a dictionary of texts; ``--show-args`` prints the
+arguments. An argument that is empty leaves its parameter to ``params_file``.
 """
 
 from __future__ import annotations
@@ -126,10 +125,8 @@ PROCESS = (
     ),
     argument('respawn', 'Start a node that has died again after two seconds.', 'false', SWITCH),
 )
-CONTACT = parameters('contact_frames calibration_file')
 OUTPUTS = (
-    *parameters('frames'),
-    *CONTACT,
+    *parameters('frames contact_frames calibration_file'),
     argument(
         'composed',
         'Run all nodes in one process with one model and one subscription; false: one process '
@@ -138,51 +135,41 @@ OUTPUTS = (
         SWITCH,
     ),
 )
-ROBOT_STATE_PUBLISHER = argument(
-    'robot_state_publisher',
-    'Also start robot_state_publisher, which publishes /tf and robot_description, for a robot '
-    'without one. Needs a description, and the package robot_state_publisher.',
-    'false',
-    SWITCH,
-)
-COMMANDS = (
-    *parameters('frame command_joints autostart'),
+RVIZ = (
+    argument('rviz_config', 'RViz configuration. Empty: config/dynamics.rviz of this package.'),
     argument(
-        'command_topic',
-        "Topic of the controller, as '/effort_controller/commands'. Empty: that of the node.",
+        'fixed_frame',
+        'Fixed frame of RViz. Empty: the root link of the description, else base_link; odom for a '
+        'moving root link.',
     ),
 )
 
 
-def rviz_arguments(default: str = 'false') -> tuple[DeclareLaunchArgument, ...]:
-    """Return the arguments of RViz."""
-    return (
-        argument(
-            'rviz',
-            'Open RViz with the model, frames, forces and contacts; auto: if it is installed.',
-            default,
-            (*SWITCH, 'auto'),
-        ),
-        argument('rviz_config', 'RViz configuration. Empty: config/dynamics.rviz of this package.'),
-        argument(
-            'fixed_frame',
-            'Fixed frame of RViz. Empty: the root link of the description, else base_link; odom '
-            'for a moving root link.',
-        ),
-    )
+def rviz_argument(default: str) -> DeclareLaunchArgument:
+    """Return the argument that opens RViz."""
+    text = 'Open RViz with the model, frames, forces and contacts; auto: if it is installed.'
+    return argument('rviz', text, default, (*SWITCH, 'auto'))
 
 
-def demo_arguments() -> tuple[DeclareLaunchArgument, ...]:
-    """Return the arguments of a simulated robot, which has a fixed base and system time."""
-    file = 'URDF or xacro file of the simulated robot. Empty: the seven-joint arm of this package.'
-    return (
-        argument('robot_description_file', file),
-        *parameters('robot_description_arguments'),
-        *PROCESS,
-        *OUTPUTS,
-        *parameters('publish_tf motion', 'true'),
-        *rviz_arguments('auto'),
-    )
+ALL_NODES = (
+    *(*ROBOT, *PROCESS, *OUTPUTS, *parameters('publish_tf autostart')),
+    argument(
+        'robot_state_publisher',
+        'Also start robot_state_publisher, which publishes /tf and robot_description, for a robot '
+        'without one. Needs a description, and the package robot_state_publisher.',
+        'false',
+        SWITCH,
+    ),
+    *(rviz_argument('false'), *RVIZ),
+)
+DEMO = (
+    argument(
+        'robot_description_file',
+        'URDF or xacro file of the simulated robot. Empty: the seven-joint arm of this package.',
+    ),
+    *(*parameters('robot_description_arguments'), *PROCESS, *OUTPUTS),
+    *(*parameters('publish_tf motion', 'true'), rviz_argument('auto'), *RVIZ),
+)
 
 
 REMOVED = {
@@ -234,38 +221,50 @@ def _check_description(values: Values) -> None:
         raise InvalidArgumentError(name, repr(given), "'name:=value name:=value'")
 
 
-def nodes(values: Values, *names: str, **options: Any) -> list[Node]:
-    """Return the processes of nodes of this package: one for all with ``composed``, else one each.
+def one_node(name: str) -> LaunchDescription:
+    """Return the launch description of one node in a process of its own."""
+    _, own = PARAMETERS[name]
+    arguments = [*ROBOT, *PROCESS, *parameters(own)]
+    if 'command_joints' in own:
+        text = "Topic of the controller, as '/effort_controller/commands'. Empty: that of the node."
+        arguments.append(argument('command_topic', text))
+    return launch_description(arguments, lambda values: [_node(values, name, (name,))])
+
+
+def nodes(values: Values, default_file: str = '') -> list[Node]:
+    """Return the processes of the three nodes: one for all with ``composed``, else one each.
 
     Args:
         values: values of the launch arguments.
-        names: names of the nodes.
-        options: further options of launch_ros' ``Node``; ``default_file`` is a parameter file
-            that comes before ``params_file``.
+        default_file: parameter file that comes before ``params_file``.
     """
-    if len(names) > 1 and values['composed'] == 'true':
-        return [_node(values, PACKAGE, names, **options)]
-    return [_node(values, name, (name,), **options) for name in names]
+    if values['composed'] == 'true':
+        return [_node(values, PACKAGE, NODES, default_file)]
+    return [_node(values, name, (name,), default_file) for name in NODES]
 
 
-def all_nodes(values: Values, **options: Any) -> list[Any]:
-    """Return the three nodes, and robot_state_publisher and RViz where they are asked for."""
-    return [*robot_state_publisher(values), *nodes(values, *NODES, **options), *rviz(values)]
+def all_nodes() -> LaunchDescription:
+    """Return that of the three nodes, with robot_state_publisher and RViz if they are asked for."""
+
+    def actions(values: Values) -> list[Any]:
+        return [*robot_state_publisher(values), *nodes(values), *rviz(values)]
+
+    return launch_description(ALL_NODES, actions)
 
 
-def demo(values: Values) -> list[Any]:
-    """Return the processes of a simulated robot, all nodes on it and RViz."""
-    own_arm = not values['robot_description_file']
-    simulator = _node(
-        values,
-        'robot_simulator',
-        ('robot_simulator',),
-        on_exit=[Shutdown(reason='robot_simulator has ended')],
-    )
-    file = 'seven_joint_arm.yaml' if own_arm else 'simulated_robot.yaml'
-    # The nodes get the description from the topic of the simulator.
-    described = dict(values) | {'robot_description_file': '', 'robot_description_arguments': ''}
-    return [simulator, *nodes(described, *NODES, default_file=config(file)), *rviz(values)]
+def demo() -> LaunchDescription:
+    """Return the launch description of a simulated robot, all nodes on it and RViz."""
+
+    def actions(values: Values) -> list[Any]:
+        own_arm = not values['robot_description_file']
+        end = Shutdown(reason='robot_simulator has ended')
+        simulator = _node(values, 'robot_simulator', ('robot_simulator',), on_exit=[end])
+        file = 'seven_joint_arm.yaml' if own_arm else 'simulated_robot.yaml'
+        # The nodes get the description from the topic of the simulator.
+        described = dict(values) | {'robot_description_file': '', 'robot_description_arguments': ''}
+        return [simulator, *nodes(described, config(file)), *rviz(values)]
+
+    return launch_description(DEMO, actions)
 
 
 def robot_state_publisher(values: Values) -> list[Node]:

@@ -32,7 +32,7 @@ from dynamics_ros.parameters.simulator import SimulatorParameters
 from dynamics_ros.settings import declared
 
 ARM = str(ROOT / 'urdf' / 'seven_joint_arm.urdf')
-ALL, DEMO, TWO = 'dynamics.launch.py', 'demo.launch.py', 'two_robots.launch.py'
+ALL, DEMO = 'dynamics.launch.py', 'demo.launch.py'
 SERVO, IMPEDANCE = 'cartesian_servo_node.launch.py', 'impedance_controller_node.launch.py'
 FILES = sorted(path.name for path in (ROOT / 'launch').glob('*.launch.py'))
 SHIPPED = str(ROOT / 'config')
@@ -84,7 +84,6 @@ def executables(actions):
 
 
 STARTED = {
-    TWO: ['robot_simulator', 'dynamics_ros'] * 2,
     ALL: ['dynamics_ros'],
     DEMO: ['robot_simulator', 'dynamics_ros'],
 }
@@ -236,10 +235,9 @@ def test_a_missing_package_that_is_asked_for_is_named(launched, without_rviz, ar
         launched(ALL, **{argument: 'true', 'robot_description_file': ARM})
 
 
-def test_demo_and_two_robots_do_without_rviz_and_tf2_and_say_so(launched, without_rviz):
-    for name, count in ((DEMO, 1), (TWO, 3)):
-        notices = [one.msg for one in launched(name) if not hasattr(one, 'executable')]
-        assert len(notices) == count and 'rviz2 is not installed' in notices[-1]
+def test_the_demo_does_without_rviz_and_says_so(launched, without_rviz):
+    *_, notice = launched(DEMO)
+    assert 'rviz2 is not installed' in notice.msg
 
 
 def test_robot_state_publisher_gets_the_description_and_must_be_alone_on_tf(launched, with_rviz):
@@ -273,18 +271,6 @@ def test_rviz_shows_the_topics_below_its_namespace_in_the_root_link(launched, wi
     assert (rviz.package, rviz.namespace, option) == ('rviz2', 'left', '-d')
     assert topics(file) == SHOWN
     assert frame == ['-f', read_urdf(ARM).root]
-
-
-def test_two_simulated_robots_stand_in_one_tree_and_one_window(launched, with_rviz):
-    *_, rviz = actions = launched(TWO)
-    places = [one for one in actions if one.executable == 'static_transform_publisher']
-    for name, y, place in zip(('left', 'right'), ('0.5', '-0.5'), places, strict=True):
-        words = ['--y', y, '--frame-id', 'world', '--child-frame-id', f'{name}/base_link']
-        assert (place.namespace, place.arguments) == (name, words)
-    assert rviz.arguments[2:] == ['-f', 'world']
-    assert topics(rviz.arguments[1]) == {f'{n}/{t}' for n in ('left', 'right') for t in SHOWN}
-    models = [one['TF Prefix'] for one in displays(rviz.arguments[1]) if 'TF Prefix' in one]
-    assert models == ['left', 'right']
 
 
 DOMAIN = 71
@@ -336,10 +322,9 @@ def owners(frames: Iterable[str]) -> set[str]:
 @pytest.mark.ros
 def test_two_robots_publish_all_that_rviz_shows_and_mix_nothing(launched):
     started = []
-    actions = launched(TWO, rviz='false')
     try:
-        for action in actions:
-            if getattr(action, 'package', '') == 'dynamics_ros':
+        for name in ROBOTS:
+            for action in launched(DEMO, rviz='false', namespace=name, frame_prefix=f'{name}/'):
                 words = ['--ros-args', '-r', f'__ns:=/{action.namespace}']
                 for file in action.parameters:
                     words += ['--params-file', file]
