@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 from array import array
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -91,8 +91,7 @@ class Search:
         seed: configuration from which the search starts (nq).
         count: maximum number of solutions.
         timeout: time limit, including the time spent waiting for other searches [s].
-        options: further options of the solver.
-        several_options: further options of a search for several solutions.
+        options: further options of ``Robot.all_inverse_kinematics``.
         received: time of the request by time.monotonic() [s].
     """
 
@@ -101,7 +100,6 @@ class Search:
     count: int
     timeout: float
     options: dict[str, Any]
-    several_options: Mapping[str, Any] = field(default_factory=dict)
     received: float = field(default_factory=time.monotonic)
 
     @computed_once
@@ -149,7 +147,6 @@ class Search:
             max_solutions=min(self.count, MAX_SOLUTIONS),
             timeout=SEVERAL_SHARE * remaining,
             **self.options,
-            **self.several_options,
         )
         elapsed = time.monotonic() - started
         if not found:
@@ -160,7 +157,8 @@ class Search:
 
     def run_one(self, robot: Robot, timeout: float) -> Outcome:
         """Search for one solution for a time [s]."""
-        result = robot.inverse_kinematics(*self.goal, self.seed, timeout=timeout, **self.options)
+        options = {key: x for key, x in self.options.items() if key != 'min_separation'}
+        result = robot.inverse_kinematics(*self.goal, self.seed, timeout=timeout, **options)
         if result.success:
             _ = result.manipulability  # as in ``run``
         _solved.setdefault(robot, set()).add(self.frames)
@@ -194,9 +192,8 @@ class InverseKinematicsService:
             context, request.seed, request.base_pose, argument='seed', limit=limit
         )
         robot, stamp, buffer = seed.robot, seed.stamp, context.inputs.buffer
-        tolerances = defaults.position_tolerance, defaults.rotation_tolerance
         assert buffer is not None, 'a seed requires a buffer'
-        options, several_options = search_options(request, *tolerances, buffer, seed.q)
+        options = search_options(request, defaults.tolerances, buffer, seed.q)
         if request.avoid_collisions:
             options['collisions'] = await self.collisions(robot)
         search = Search(
@@ -205,7 +202,6 @@ class InverseKinematicsService:
             count=max(request.max_solutions, 1),
             timeout=timeout,
             options=options,
-            several_options=several_options,
         )
         results, elapsed = await self.find(robot, search)
         best = results[0]
@@ -482,10 +478,7 @@ class MoveItServices:
             seed=seed.q,
             count=1,
             timeout=defaults.time_limit(min(seconds(request.timeout), defaults.max_timeout)),
-            options={
-                'position_tolerance': defaults.position_tolerance,
-                'rotation_tolerance': defaults.rotation_tolerance,
-            },
+            options=defaults.tolerances,
         )
         if request.avoid_collisions and values.avoid_collisions_policy != 'ignore':
             text = (

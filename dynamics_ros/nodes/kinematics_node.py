@@ -12,7 +12,7 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PoseStamped, TwistStamped
 from rclpy.node import Node
-from visualization_msgs.msg import MarkerArray
+from visualization_msgs.msg import Marker, MarkerArray
 
 from dynamics_ros.algorithms.quantity import Reference
 from dynamics_ros.errors import InvalidArgumentError
@@ -40,7 +40,6 @@ from dynamics_ros.wire import markers
 from dynamics_ros.wire.conversions import (
     Array,
     finite_sequence,
-    header,
     message_type,
     pose_stamped,
     stamped,
@@ -119,9 +118,9 @@ class Kinematics(RobotComponent[KinematicsParameters]):
         self._prepared: PreparedKinematics | None = None
         self._frame_outputs = FrameOutputs(node, {'pose': PoseStamped, 'twist': TwistStamped})
         self._markers = Output(node, MarkerArray, '~/markers')
-        self._tf: dict[str, Output] = {}
+        qualities = {'/tf': RELIABLE, '/tf_static': LATCHED} if self.values.publish_tf else {}
+        self._tf = {x: Output(node, tf_message(), x, qos) for x, qos in qualities.items()}
         self._fixed: tuple[LinkTree | None, str] = None, ''
-        self._create_tf()
         self._searches = InverseKinematicsService(self, self._default_frame)
         self.moveit = MoveItServices(self, self._searches, self._default_frame)
         if self.values.moveit_services:
@@ -153,20 +152,10 @@ class Kinematics(RobotComponent[KinematicsParameters]):
     def adopt(self, prepared: PreparedKinematics) -> None:
         """Switch to the frames of a robot: create their topics and publish fixed transforms."""
         self._frame_outputs.set_frames(prepared.frames)
-        self._delete_markers(self._prepared, prepared)
-        self._prepared = prepared
+        before, self._prepared = self._prepared, prepared
+        if before and (before.frames, before.has_mass) != (prepared.frames, prepared.has_mass):
+            self._markers.publish(MarkerArray(markers=[Marker(action=Marker.DELETEALL)]))
         self._publish_fixed()
-
-    def _delete_markers(self, before: PreparedKinematics | None, after: PreparedKinematics) -> None:
-        """Delete the markers of frames and of a centre of mass that no longer exist."""
-        if before is None:
-            return
-        head = header(self.context.now(), self.context.root_frame_id())
-        deleted = markers.deletions(head, ('frames',), len(after.frames), len(before.frames))
-        if before.has_mass and not after.has_mass:
-            deleted.append(markers.deletion(head, 'center_of_mass'))
-        if deleted:
-            self._markers.publish(MarkerArray(markers=deleted))
 
     def observe(self, state: RobotState) -> None:
         """Warn of a loop that the state contradicts; poses are those of the tree."""
@@ -227,24 +216,11 @@ class Kinematics(RobotComponent[KinematicsParameters]):
         topic_names(values.frames)
         if self.context.robot is not None:
             known_frames(self.context.robot, values.frames, '')
-        if values.publish_tf:
-            tf_message()
 
     def _changed(self, names: frozenset[str]) -> None:
         self.context.begin_epoch()
-        if 'publish_tf' in names:
-            self._create_tf()
-        if names & {'frames', 'twist_reference', 'publish_tf', 'publish_base_tf'}:
+        if names & {'frames', 'twist_reference'}:
             self.context.changes.rebuild(NAME)
-
-    def _create_tf(self) -> None:
-        """Create the publishers of transforms if the parameters ask for them."""
-        for output in self._tf.values():
-            output.close()
-        self._tf, self._fixed = {}, (None, '')
-        if self.values.publish_tf:
-            for topic, qos in (('/tf', RELIABLE), ('/tf_static', LATCHED)):
-                self._tf[topic] = Output(self.node, tf_message(), topic, qos)
 
     def _publish_fixed(self) -> None:
         """Publish the fixed transforms on /tf_static, unless they were published last."""

@@ -39,6 +39,14 @@ class InverseKinematicsParameters:
         1e-5, 'Largest angle to the target of a solution', 'rad', minimum=1e-9
     )
 
+    @property
+    def tolerances(self) -> dict[str, float]:
+        """The tolerances by name [m, rad]."""
+        return {
+            'position_tolerance': self.position_tolerance,
+            'rotation_tolerance': self.rotation_tolerance,
+        }
+
     def time_limit(self, requested: float) -> float:
         """Return the time limit of a request, which may be 0 for the default [s].
 
@@ -67,13 +75,13 @@ class KinematicsParameters:
         choices=('local_world_aligned', 'local', 'world'),
     )
     publish_rate: float = parameter(0.0, PUBLISH_RATE, 'Hz', minimum=0.0)
-    publish_tf: bool = parameter(
+    publish_tf: bool = fixed(
         False,
         'Publish the links as robot_state_publisher does: links on moving joints relative to their '
         'parent links on /tf, others on /tf_static. Do not set it together with a '
         'robot_state_publisher for the same robot, which publishes the same transforms',
     )
-    publish_base_tf: bool = parameter(
+    publish_base_tf: bool = fixed(
         False,
         'With publish_tf, also publish the pose of a moving base in the frame of odom, if no other '
         'node does so on /tf',

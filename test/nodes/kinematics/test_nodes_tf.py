@@ -157,14 +157,3 @@ def test_where_the_base_is_is_published_on_request_only(ros, wanted):
         assert edges(moving) == ({'base': 'odom'} if wanted else {}) | joints
         if wanted:
             assert_allclose(matrices(moving)['base'][:3, 3], [2.0, 0.0, 0.0], atol=SAME)
-
-
-def test_both_topics_come_and_go_with_the_parameter(ros):
-    with running('kinematics_node', DOMAIN, {'robot_description': GRIPPER}, namespace='/later'):
-        ros.wait_for_status('later/kinematics_node', 'waiting for')
-        count = ros.node.count_publishers
-        for value, publishers in ((True, 1), (False, 0), (True, 1)):
-            assert ros.set_parameter('later/kinematics_node', 'publish_tf', value).successful
-            ros.wait_for(lambda n=publishers: count('/tf') == n and count('/tf_static') == n)
-        moving, _ = heard(ros, '/later/joint_states')
-        assert 'palm' in edges(moving)

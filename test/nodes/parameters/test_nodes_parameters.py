@@ -201,6 +201,7 @@ AT_START = (
     *('autostart', 'calibration_file', 'gravity_source.', 'joint_state_topic', 'moveit_services'),
     'wrist_sensor.',
     'locked_joints.',
+    *('publish_tf', 'publish_base_tf'),
     *FILE,
 )
 OF_RCLPY = ('use_sim_time', 'qos_overrides.', 'start_type_description_service')
