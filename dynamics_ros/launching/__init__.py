@@ -34,7 +34,7 @@ from dynamics_ros.parameters.kinematics import KinematicsParameters
 from dynamics_ros.parameters.robot import RobotParameters
 from dynamics_ros.parameters.servo import ServoParameters
 from dynamics_ros.parameters.simulator import SimulatorParameters
-from dynamics_ros.ros_yaml import read_yaml, temporary_yaml
+from dynamics_ros.ros_yaml import temporary_yaml
 from dynamics_ros.settings import check_frame_id, declared
 
 PACKAGE = 'dynamics_ros'
@@ -200,25 +200,12 @@ def launch_description(
         for name in REMOVED.keys() & values.keys():
             raise InvalidArgumentError(name, 'is no argument any more', REMOVED[name])
         check_frame_id('frame_prefix', values.get('frame_prefix', ''))
-        _check_description(values)
+        if values.get('robot_description_file') and values.get('robot_description'):
+            problem = 'is given, and robot_description_file too'
+            raise InvalidArgumentError('robot_description', problem, 'one of them')
         return list(actions(values))
 
     return LaunchDescription([*arguments, OpaqueFunction(function=start)])
-
-
-def _check_description(values: Values) -> None:
-    """Check that one description is given at most, and its arguments as xacro takes them."""
-    file, text = values.get('robot_description_file'), values.get('robot_description')
-    if file and text:
-        raise InvalidArgumentError(
-            'robot_description', 'is given, and robot_description_file too', 'one of them'
-        )
-    name = 'robot_description_arguments'
-    given = values.get(name, '')
-    if given and not file:
-        raise InvalidArgumentError(name, 'is given, but no file', 'robot_description_file')
-    if not all(re.match(r'[^:=]+:=', word) for word in shlex.split(given)):
-        raise InvalidArgumentError(name, repr(given), "'name:=value name:=value'")
 
 
 def one_node(name: str) -> LaunchDescription:
@@ -292,16 +279,7 @@ def rviz(values: Values) -> list[Any]:
     if values['rviz'] not in ('true', 'auto'):
         return []
     _require('rviz', 'rviz2')
-    file, prefix = values['rviz_config'], values['frame_prefix']
-    if not file:
-        file = config('dynamics.rviz')
-        if prefix:
-            # Of a prefix only the model has to know; RViz adds the slash itself.
-            content = read_yaml(file)
-            for display in content['Visualization Manager']['Displays']:
-                if 'TF Prefix' in display:
-                    display['TF Prefix'] = prefix.removesuffix('/')
-            file = temporary_yaml(content, '.rviz')
+    file, prefix = values['rviz_config'] or config('dynamics.rviz'), values['frame_prefix']
     moves = values.get('root_joint') in ('floating', 'planar')
     fixed = values['fixed_frame'] or ('odom' if moves else prefix + _root_link(values))
     own = [_parameter_file({'rviz': clock})] if (clock := _clock(values)) else []

@@ -12,6 +12,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -24,7 +25,6 @@ from rcl_interfaces.msg import (
     ParameterDescriptor,
     SetParametersResult,
 )
-from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import ParameterNotDeclaredException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -32,6 +32,7 @@ from yaml import YAMLError
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, meant
 from dynamics_ros.nodes.rclpy_private import given_parameters
+from dynamics_ros.nodes.reporting import steady_timer
 from dynamics_ros.parameters.robot import REMOVED
 from dynamics_ros.ros_yaml import read_yaml
 from dynamics_ros.settings import NUMBERS, Declared, Settings, declared, replaced, undeclared
@@ -93,8 +94,7 @@ class ParameterSet(Generic[Settings]):
         self._storing = False
         self._changed: frozenset[str] = frozenset()
         self._next_call = 0.0
-        clock = Clock(clock_type=ClockType.STEADY_TIME)  # goes on while a simulated one stands
-        self._timer = node.create_timer(PERIOD, self._call_listeners, clock=clock)
+        self._timer = steady_timer(node, PERIOD, self._call_listeners)
         self._timer.cancel()
         self.values = self._declare(kind())
         _declared.setdefault(node, {}).update(self._declared)
@@ -194,8 +194,7 @@ class ParameterSet(Generic[Settings]):
     def _candidate(self, parameters: Sequence[Parameter[Any]]) -> Settings:
         settings = self.values
         for parameter in parameters:
-            item = self._declared.get(parameter.name)
-            if item is not None:
+            if item := self._declared.get(parameter.name):
                 settings = replaced(settings, item.path, item.checked(parameter.value))
         return settings
 
@@ -249,20 +248,6 @@ def _parameter(item: Declared, value: Any) -> Parameter[Any]:
 
 _declared: WeakKeyDictionary[Node, dict[str, Declared]] = WeakKeyDictionary()
 """Parameters of each node that its parameter sets have declared, by name."""
-
-
-def _converted(node: Node, given: Parameter[Any]) -> Parameter[Any]:
-    """Convert a parameter of a request to the type with which a node has declared it.
-
-    `ros2 param` guesses types: 1 is an integer, [] a list of booleans, 1e-05 a text.
-    """
-    item = _declared.get(node, {}).get(given.name)
-    if item is None or given.type_ is Parameter.Type.NOT_SET:
-        return given
-    try:
-        return _parameter(item, item.typed(given.value))
-    except InvalidArgumentError:
-        return given  # ``ParameterSet`` refuses it with the reason
 
 
 FILE_OPTION = '--params-file'
@@ -350,19 +335,26 @@ def check_undeclared(nodes: Sequence[Node], host: Node | None = None) -> None:
 def _checked_parameters(node: Node, requested: list[Parameter[Any]]) -> list[Parameter[Any]]:
     """Check that the parameters of a request exist, and convert them to their declared types.
 
-    rclpy refuses unknown parameters without naming them. A node may have only one callback of this
-    kind, because rclpy concatenates the lists of several.
+    rclpy refuses unknown parameters without naming them, and `ros2 param` guesses types: 1 is an
+    integer, [] a list of booleans, 1e-05 a text. A node may have only one callback of this kind,
+    because rclpy concatenates the lists of several.
 
     Raises:
         ParameterNotDeclaredException: the node has no such parameter.
     """
+    items, result = _declared.get(node, {}), []
     for given in requested:
         if not node.has_parameter(given.name):
             problem = f'{given.name!r}{meant(given.name, _names(node))}'
             if given.name in REMOVED:
                 problem = f'{given.name!r} is no more; use {REMOVED[given.name]}'
             raise ParameterNotDeclaredException(problem)
-    return [_converted(node, given) for given in requested]
+        item = items.get(given.name)
+        if item is not None and given.type_ is not Parameter.Type.NOT_SET:
+            with suppress(InvalidArgumentError):  # ``ParameterSet`` refuses it with the reason
+                given = _parameter(item, item.typed(given.value))
+        result.append(given)
+    return result
 
 
 def _names(node: Node) -> list[str]:

@@ -191,11 +191,6 @@ def test_a_file_of_parameters_is_the_users_or_one_of_us(launched, given, tmp_pat
             {'robot_description_file': ARM, 'robot_description': '<robot/>'},
             'robot_description: is given, and robot_description_file too',
         ),
-        ({'robot_description_arguments': 'a:=b'}, 'robot_description_arguments: is given, but no'),
-        (
-            {'robot_description_file': 'arm.xacro', 'robot_description_arguments': 'a=b'},
-            'robot_description_arguments: .*name:=value',
-        ),
         ({'description_file': ARM}, 'description_file: .*; expected robot_description_file'),
         ({'servo_frame': 'tool0'}, 'servo_frame: .*; expected frame'),
     ],
