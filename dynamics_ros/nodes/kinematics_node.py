@@ -32,7 +32,7 @@ from dynamics_ros.nodes.outputs import (
     publish,
 )
 from dynamics_ros.nodes.robot_request import FrameNames, check_count
-from dynamics_ros.nodes.services import requested_state, serve
+from dynamics_ros.nodes.services import serve, state_of
 from dynamics_ros.parameters.kinematics import KinematicsParameters
 from dynamics_ros.parameters.robot import known_frames
 from dynamics_ros.robot import Robot
@@ -125,12 +125,10 @@ class Kinematics(RobotComponent[KinematicsParameters]):
         self.moveit = MoveItServices(self, self._searches, self._default_frame)
         if self.values.moveit_services:
             self.moveit.offer()
-        for kind, name, handler in (
-            (ComputeForwardKinematics, 'compute_forward_kinematics', self._forward_kinematics),
-            (ComputeInverseKinematics, 'compute_inverse_kinematics', self._searches.answer),
-            (ComputeJacobian, 'compute_jacobian', self._jacobian),
-        ):
-            serve(node, kind, f'~/{name}', handler)
+        search, poses = self._searches.answer, self._forward_kinematics
+        serve(node, ComputeForwardKinematics, '~/compute_forward_kinematics', poses)
+        serve(node, ComputeInverseKinematics, '~/compute_inverse_kinematics', search)
+        serve(node, ComputeJacobian, '~/compute_jacobian', self._jacobian)
 
     # --- the robot ------------------------------------------------------------------------------
 
@@ -241,9 +239,7 @@ class Kinematics(RobotComponent[KinematicsParameters]):
 
     async def _forward_kinematics(self, request: Any, response: Any) -> None:
         reference = _reference(request.reference)
-        state = await requested_state(
-            self.context, request.state, request.base_pose, request.base_twist
-        )
+        state = await state_of(self.context, request)
         robot = state.robot
         check_count(robot, len(request.frames), 'frames')
         names = self.context.names
@@ -276,7 +272,7 @@ class Kinematics(RobotComponent[KinematicsParameters]):
 
     async def _jacobian(self, request: Any, response: Any) -> None:
         reference = _reference(request.reference)
-        state = await requested_state(self.context, request.state, request.base_pose)
+        state = await state_of(self.context, request)
         names = self.context.names
         frame = self._default_frame()
         if request.frame:

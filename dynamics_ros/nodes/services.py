@@ -53,6 +53,12 @@ async def requested_state(
         return completed_state(inputs.buffer, inputs.latest, *given)
 
 
+async def state_of(context: RobotContext, request: Any) -> RequestedState:
+    """Return the state of a request with fields ``state`` and ``base_pose``, as above."""
+    twist = getattr(request, 'base_twist', None)
+    return await requested_state(context, request.state, request.base_pose, twist)
+
+
 def external_wrenches(
     context: RobotContext, robot: Robot, messages: Sequence[WrenchStamped]
 ) -> dict[str, Array]:
