@@ -173,24 +173,6 @@ def test_a_frame_with_signs_that_topics_cannot_have_gets_a_topic(ros, composed):
     ros.exchange(ros.joint_state(['swing'], [0.5], [0.0], [0.0]), poses)
 
 
-def test_without_a_description_a_node_waits_says_so_and_answers(ros):
-    ros.diagnostics.clear()
-    with running('dynamics_node', DOMAIN, namespace='/waiting'):
-        ros.wait_for_status('waiting/dynamics_node', 'waiting for robot_description')
-        name = '/waiting/dynamics_node/compute_dynamics_terms'
-        response = ros.call(ComputeDynamicsTerms, name)
-        assert response.result.code == Result.NO_MODEL
-        assert response.result.message
-        response = ros.call(SetPayload, '/waiting/dynamics_node/set_payload')
-        assert response.result.code == Result.NO_MODEL
-        # A bad one first: it waits on for a better one.
-        ros.publish('/waiting/robot_description', String(data='<robot'), LATCHED)
-        ros.wait_for_status('waiting/dynamics_node', 'robot_description refused')
-        ros.publish('/waiting/robot_description', String(data=PENDULUM), LATCHED)
-        ros.wait_for_status('waiting/dynamics_node', 'waiting for swing')
-        assert ros.call(ComputeDynamicsTerms, name).result.code == Result.NO_STATE
-
-
 def test_a_bad_description_parameter_does_not_end_the_node(ros):
     with running('kinematics_node', DOMAIN, {'robot_description': '<robot/>'}, namespace='/bad'):
         status = ros.wait_for_status('bad/kinematics_node', 'robot_description refused')
