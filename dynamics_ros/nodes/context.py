@@ -28,7 +28,7 @@ from dynamics_ros.multibody.large_robots import check_kernels
 from dynamics_ros.nodes.inputs import RobotInputs
 from dynamics_ros.nodes.outputs import LATCHED, Output, Plan, Publication
 from dynamics_ros.nodes.parameters import ParameterSet
-from dynamics_ros.nodes.reporting import Burst, FaultLog, SourceLostError
+from dynamics_ros.nodes.reporting import Burst, FaultLog
 from dynamics_ros.nodes.robot_request import (
     OF_PARAMETERS,
     Built,
@@ -370,8 +370,6 @@ class RobotChanges:
                 self._context.faults.report(subject, error)
             kept = '; the one before is kept' if self._context.built is not None else ''
             text = f'{subject} refused: {error}{kept}'
-            if isinstance(error, SourceLostError):
-                text = str(error)
             if text != self._refused.get(subject) and self._logged.passes(time.monotonic()):
                 self._context.node.get_logger().error(text)
             self._refused[subject] = text

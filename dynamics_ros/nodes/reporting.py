@@ -397,7 +397,3 @@ def guarded_executor(executor: Executor, faults: FaultLog) -> Executor:
     alive.
     """
     return cast(Executor, _GuardedExecutor(executor, faults))
-
-
-class SourceLostError(DynamicsRosError):
-    """The source of gravity is lost; the text says since when."""

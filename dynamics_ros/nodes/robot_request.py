@@ -25,7 +25,6 @@ from dynamics_ros.kernels.process import compile_process
 from dynamics_ros.model import build_model
 from dynamics_ros.model.description import Loop, RobotDescription
 from dynamics_ros.model.formats import read_any
-from dynamics_ros.model.model import ROOT
 from dynamics_ros.model.urdf import read_urdf
 from dynamics_ros.parameters.dynamics import NO_PAYLOAD, PayloadParameters
 from dynamics_ros.parameters.robot import LockedJointParameters
@@ -75,28 +74,6 @@ class FrameNames(NamedTuple):
         if frame not in robot.frame_names:
             raise UnknownFrameError(argument, frame_id, robot.frame_names)
         return frame
-
-    def fixed_rotation(self, robot: Robot, frame_id: str, argument: str) -> NDArray[np.float64]:
-        """Return the rotation R_root_frame (3, 3) of a frame that is fixed to the root link.
-
-        Args:
-            robot: the robot.
-            frame_id: name of the frame, with prefix; '' is the root link.
-            argument: name of the field in the message, for errors.
-
-        Raises:
-            DynamicsRosError: the frame is unknown or moved by joints.
-        """
-        name = robot.root_frame
-        if self.frame_of(frame_id):
-            name = self.required_frame(robot, frame_id, argument)
-        frame = robot.model.frame(name)
-        if frame.body != ROOT:
-            raise DynamicsRosError(
-                f'{argument}: {frame_id!r} is moved by joints; expected a link that is fixed to '
-                f'{robot.root_frame!r}'
-            )
-        return np.array([[*row] for row in frame.placement.rotation])
 
 
 def check_count(robot: Robot, count: int, argument: str) -> None:

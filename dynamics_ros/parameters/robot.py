@@ -20,7 +20,10 @@ REMOVED = {
     'thresholds.acceleration': 'unexplained.* of calibrate_robot, or thresholds.velocity',
     'thresholds.sigmas': 'thresholds.false_alarms_per_hour; 0 means 5 standard deviations',
     'markers.torque_scale': 'markers.force_scale: torque arrows have five times its length',
-    'gravity_source.level_frame': 'gravity_source.kind imu, or ~/set_gravity of dynamics_node',
+    **dict.fromkeys(
+        [f'gravity_source.{x}' for x in ('kind', 'level_frame', 'time_constant', 'least_angle')],
+        '~/set_gravity of dynamics_node, from a node that filters the IMU',
+    ),
     'feet.normal': 'the frame of odom, whose z axis has to be the normal of the ground',
     **dict.fromkeys(
         ('collision.torque_gain', 'collision.admittance', 'collision.speed'),
@@ -162,27 +165,6 @@ class LockedJointParameters:
 
 
 @dataclass(frozen=True)
-class GravitySourceParameters:
-    """Source of the direction of gravity, for a robot on a tilting base."""
-
-    kind: str = fixed(
-        'parameter',
-        'Source of gravity. parameter: the parameter gravity and the service set_gravity; imu: the '
-        'topic imu, from a sensor fixed to the root link',
-        choices=('parameter', 'imu'),
-    )
-    time_constant: float = fixed(
-        0.5, 'Time constant of the filter of the direction', 's', (0.0, 3600.0)
-    )
-    least_angle: float = fixed(
-        0.01,
-        'Smallest tilt that changes the gravity of the model, at most ten times a second',
-        'rad',
-        (1e-4, 3.0),
-    )
-
-
-@dataclass(frozen=True)
 class RobotParameters:
     """Parameters of the robot and its state; shared by all nodes of a process."""
 
@@ -226,7 +208,6 @@ class RobotParameters:
         'kg',
         (0.0, MAX_PAYLOAD),
     )
-    gravity_source: GravitySourceParameters = field(default_factory=GravitySourceParameters)
     backend: str = parameter(
         'auto',
         'Back end of the kernels. llvm: machine code; python: Python; auto: the fastest available',

@@ -448,14 +448,6 @@ def test_a_node_of_its_own_follows_from_its_start_on(ros, name):
             ros.wait_for(lambda: 'refused change' not in ros.values(name))
 
 
-def test_a_node_with_a_source_of_its_own_follows_that(ros):
-    source = {'gravity_source': {'kind': 'imu'}}
-    with running('contact_node', DOMAIN, PARAMETERS | source, namespace='/own'):
-        ros.wait_for(lambda: ros.node.count_subscribers('/own/imu'))
-        ros.wait_for(lambda: ros.node.count_subscribers('/own/payload'))
-        assert ros.node.count_subscribers('/own/gravity') == 0
-
-
 def test_one_name_for_three_nodes_is_refused_by_name():
     with running('dynamics_ros', DOMAIN, PARAMETERS, remaps={'__node': 'arm'}) as process:
         assert process.wait() == 1

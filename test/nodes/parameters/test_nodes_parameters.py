@@ -198,7 +198,7 @@ ARM = Robot.from_urdf(description())
 NAMES = list(ARM.joint_names)
 FILE = ('robot_description_arguments', 'robot_description_file')
 AT_START = (
-    *('autostart', 'calibration_file', 'gravity_source.', 'joint_state_topic', 'moveit_services'),
+    *('autostart', 'calibration_file', 'joint_state_topic', 'moveit_services'),
     'wrist_sensor.',
     'locked_joints.',
     *('publish_tf', 'publish_base_tf'),
