@@ -4,9 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from importlib.metadata import entry_points
-from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -15,10 +13,7 @@ import yaml
 pytest.importorskip('rclpy')
 
 from launch_files import ROOT
-from ros_harness import LATCHED, NodeProcess, client, description
-from std_msgs.msg import String
-from tf2_msgs.msg import TFMessage
-from visualization_msgs.msg import MarkerArray
+from ros_harness import description
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.model.urdf import read_urdf
@@ -266,67 +261,3 @@ def test_rviz_shows_the_topics_below_its_namespace_in_the_root_link(launched, wi
     assert (rviz.package, rviz.namespace, option) == ('rviz2', 'left', '-d')
     assert topics(file) == SHOWN
     assert frame == ['-f', read_urdf(ARM).root]
-
-
-DOMAIN = 71
-ROBOTS = ('left', 'right')
-MESSAGES = {
-    '/robot_description': String,
-    '/kinematics_node/markers': MarkerArray,
-    '/contact_node/markers': MarkerArray,
-}
-"""Topics that RViz shows, and their types."""
-
-
-def hear_all_that_rviz_shows(*robots: str) -> None:
-    """Wait until each robot is on its topics, and see that it is nowhere else.
-
-    Args:
-        robots: names, each a namespace and the prefix of its frames.
-    """
-    with client(DOMAIN) as ears:
-        heard = {
-            name: [
-                ears.listen(kind, f'/{name}{topic}', LATCHED if kind is String else 10)
-                for topic, kind in MESSAGES.items()
-            ]
-            for name in robots
-        }
-        tf = ears.listen(TFMessage, '/tf', 10)
-        ears.wait_for(lambda: all(chain(*heard.values())) and owners(frames_of(tf)) == {*robots})
-        for name, received in heard.items():
-            assert owners(frames_of(chain(*received))) == {name}
-            ears.wait_for(lambda told=f'{name}/kinematics_node: outputs': told in ears.diagnostics)
-
-
-def frames_of(messages: Iterable) -> Iterator[str]:
-    """The frames that messages name in headers and transforms."""
-    for message in messages:
-        for part in getattr(message, 'transforms', None) or getattr(message, 'markers', [message]):
-            if hasattr(part, 'header'):
-                yield part.header.frame_id
-            if hasattr(part, 'child_frame_id'):
-                yield part.child_frame_id
-
-
-def owners(frames: Iterable[str]) -> set[str]:
-    """The prefixes of frames."""
-    return {frame.partition('/')[0] for frame in frames}
-
-
-@pytest.mark.ros
-def test_two_robots_publish_all_that_rviz_shows_and_mix_nothing(launched):
-    started = []
-    try:
-        for name in ROBOTS:
-            for action in launched(DEMO, rviz='false', namespace=name, frame_prefix=f'{name}/'):
-                words = ['--ros-args', '-r', f'__ns:=/{action.namespace}']
-                for file in action.parameters:
-                    words += ['--params-file', file]
-                started.append(NodeProcess(action.executable, DOMAIN, words))
-        hear_all_that_rviz_shows(*ROBOTS)
-    finally:
-        ends = [process.end() for process in started]
-        for process in started:
-            process.close()
-    assert [code for code, _ in ends] == [0, 0, 0, 0]

@@ -373,16 +373,6 @@ def test_an_error_in_a_task_is_logged_and_the_process_goes_on(ros, tmp_path, fun
         assert 'Fatal' not in process.printed
 
 
-def test_frames_that_are_not_configured_are_answered(ros, on_the_arm):
-    for frame in ROBOT.frame_names:
-        request = ComputeJacobian.Request(frame=frame, reference='local')
-        request.state = at_q(ros)
-        response = ros.call(ComputeJacobian, '/kinematics_node/compute_jacobian', request)
-        assert response.result.code == Result.SUCCESS, response.result.message
-        expected = ROBOT.jacobian(Q, frame, 'local')
-        assert_allclose(np.reshape(response.jacobian, expected.shape), expected, atol=SAME)
-
-
 def test_a_robot_without_joints_is_no_reason_to_fall_silent_without_a_word(ros):
     parameters = {'robot_description': POST}
     with running('dynamics_ros', DOMAIN, parameters, namespace='/post') as process:
