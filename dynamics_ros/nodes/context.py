@@ -5,9 +5,10 @@
 from __future__ import annotations
 
 import gc
+import math
 import time
 from abc import ABC, abstractmethod
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -28,7 +29,7 @@ from dynamics_ros.multibody.large_robots import check_kernels
 from dynamics_ros.nodes.inputs import RobotInputs
 from dynamics_ros.nodes.outputs import LATCHED, Output, Plan, Publication
 from dynamics_ros.nodes.parameters import ParameterSet
-from dynamics_ros.nodes.reporting import Burst, FaultLog
+from dynamics_ros.nodes.reporting import FaultLog
 from dynamics_ros.nodes.robot_request import (
     OF_PARAMETERS,
     Built,
@@ -191,7 +192,7 @@ class RobotChanges:
         self._newest: dict[str, tuple[dict[str, Any], Future[None]]] = {}
         self._order: Counter[str] = Counter()
         self._refused: dict[str, str] = {}
-        self._logged = Burst(MAX_LOGGED, LOGGED_SECONDS)
+        self._logged: deque[float] = deque([-math.inf] * MAX_LOGGED, MAX_LOGGED)
         self._pending = 0
         values = self._parameters.values
         check_locked_joints(values.locked_joints)
@@ -370,7 +371,9 @@ class RobotChanges:
                 self._context.faults.report(subject, error)
             kept = '; the one before is kept' if self._context.built is not None else ''
             text = f'{subject} refused: {error}{kept}'
-            if text != self._refused.get(subject) and self._logged.passes(time.monotonic()):
+            now = time.monotonic()
+            if text != self._refused.get(subject) and now - self._logged[0] > LOGGED_SECONDS:
+                self._logged.append(now)
                 self._context.node.get_logger().error(text)
             self._refused[subject] = text
         self._context.notify_change()
