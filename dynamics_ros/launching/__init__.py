@@ -153,13 +153,6 @@ def rviz_argument(default: str) -> DeclareLaunchArgument:
 
 ALL_NODES = (
     *(*ROBOT, *PROCESS, *OUTPUTS, *parameters('publish_tf autostart')),
-    argument(
-        'robot_state_publisher',
-        'Also start robot_state_publisher, which publishes /tf and robot_description, for a robot '
-        'without one. Needs a description, and the package robot_state_publisher.',
-        'false',
-        SWITCH,
-    ),
     *(rviz_argument('false'), *RVIZ),
 )
 DEMO = (
@@ -231,12 +224,8 @@ def nodes(values: Values, default_file: str = '') -> list[Node]:
 
 
 def all_nodes() -> LaunchDescription:
-    """Return that of the three nodes, with robot_state_publisher and RViz if they are asked for."""
-
-    def actions(values: Values) -> list[Any]:
-        return [*robot_state_publisher(values), *nodes(values), *rviz(values)]
-
-    return launch_description(ALL_NODES, actions)
+    """Return the launch description of the three nodes, with RViz if it is asked for."""
+    return launch_description(ALL_NODES, lambda values: [*nodes(values), *rviz(values)])
 
 
 def demo() -> LaunchDescription:
@@ -254,21 +243,6 @@ def demo() -> LaunchDescription:
     return launch_description(DEMO, actions)
 
 
-def robot_state_publisher(values: Values) -> list[Node]:
-    """Return the process of robot_state_publisher if the argument of that name asks for it."""
-    name = 'robot_state_publisher'
-    if values.get(name) != 'true':
-        return []
-    _require(name, name)
-    description = _description(values)
-    if not description:
-        raise InvalidArgumentError(name, 'has no description', 'robot_description_file')
-    if values['publish_tf'] == 'true':
-        raise InvalidArgumentError('publish_tf', f'true beside a {name}', 'one: both publish /tf')
-    own = {'robot_description': description, 'frame_prefix': values['frame_prefix']}
-    return [_process(values, name, name, [_parameter_file({name: own | _clock(values)})])]
-
-
 def rviz(values: Values) -> list[Any]:
     """Return the process of RViz if the argument ``rviz`` asks for it.
 
@@ -278,7 +252,10 @@ def rviz(values: Values) -> list[Any]:
         return [LogInfo(msg='RViz is not started: the package rviz2 is not installed')]
     if values['rviz'] not in ('true', 'auto'):
         return []
-    _require('rviz', 'rviz2')
+    if not is_installed('rviz2'):
+        package = f'ros-{os.environ.get("ROS_DISTRO", "<distro>")}-rviz2'
+        problem = 'the package rviz2 is not installed'
+        raise InvalidArgumentError('rviz', problem, f'{package}, or false')
     file, prefix = values['rviz_config'] or config('dynamics.rviz'), values['frame_prefix']
     moves = values.get('root_joint') in ('floating', 'planar')
     fixed = values['fixed_frame'] or ('odom' if moves else prefix + _root_link(values))
@@ -362,21 +339,15 @@ def _given(values: Values, names: str) -> dict[str, Any]:
     return given
 
 
-def _description(values: Values) -> str:
-    """Return the text of the description; '' if it comes from the topic."""
-    if not values['robot_description_file']:
-        return values.get('robot_description', '')
-    words = shlex.split(values['robot_description_arguments'])
-    pairs = [word.partition(':=') for word in words]
-    return read_description_file(
-        values['robot_description_file'], {name: value for name, _, value in pairs}
-    )
-
-
 def _root_link(values: Values) -> str:
     """Return the root link; 'base_link' without a readable description, which the nodes report."""
+    file, text = values['robot_description_file'], values.get('robot_description', '')
+    words = shlex.split(values['robot_description_arguments'])
+    pairs = [word.partition(':=') for word in words]
     try:
-        return read_urdf(_description(values)).root
+        if file:
+            text = read_description_file(file, {name: value for name, _, value in pairs})
+        return read_urdf(text).root
     except DynamicsRosError:
         return 'base_link'
 
@@ -403,15 +374,6 @@ def found_parameter_file(path: str) -> str:
     raise InvalidArgumentError(
         'params_file', f'no file {str(file)!r}', f'a YAML file, or of this package: {available}'
     )
-
-
-def _require(argument: str, package: str) -> None:
-    if not is_installed(package):
-        raise InvalidArgumentError(
-            argument,
-            f'the package {package} is not installed',
-            f'ros-{os.environ.get("ROS_DISTRO", "<distro>")}-{package.replace("_", "-")}, or false',
-        )
 
 
 def config(name: str) -> str:

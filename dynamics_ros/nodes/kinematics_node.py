@@ -61,13 +61,11 @@ class PreparedKinematics(NamedTuple):
     Attributes:
         robot: the robot.
         frames: frames with topics.
-        reference: reference of the twists.
         tree: transforms for tf; None if tf is not published.
     """
 
     robot: Robot
     frames: tuple[str, ...]
-    reference: str
     tree: LinkTree | None
 
     @property
@@ -136,13 +134,12 @@ class Kinematics(RobotComponent[KinematicsParameters]):
         """Check the frames, and compile the kernels of the topics."""
         values = self.values
         frames = known_frames(robot, values.frames, robot.tool_frame)
-        reference = values.twist_reference
         topic_names(frames)
         for frame in frames:
             robot.kernel('pose', frame)
-            robot.kernel('frame_velocity', frame, reference)
+            robot.kernel('frame_velocity', frame, REFERENCES[0])
         tree = LinkTree.of(robot, base=values.publish_base_tf) if values.publish_tf else None
-        prepared = PreparedKinematics(robot, frames, reference, tree)
+        prepared = PreparedKinematics(robot, frames, tree)
         if prepared.has_mass:
             robot.kernel('center_of_mass')
         return prepared
@@ -174,10 +171,9 @@ class Kinematics(RobotComponent[KinematicsParameters]):
             output = outputs[frame, 'pose']
             prototype = partial(pose_stamped, Time(), names.root, np.eye(4))
             found.append(publish(output, prototype, {'pose': pose}, FRESH, rate))
-            frame_id = self._twist_frame(frame, prepared.reference)
             output = outputs[frame, 'twist']
-            prototype = partial(stamped, TwistStamped, Time(), frame_id)
-            twist = robot.kernel('frame_velocity', frame, prepared.reference)
+            prototype = partial(stamped, TwistStamped, Time(), names.root)
+            twist = robot.kernel('frame_velocity', frame, REFERENCES[0])
             fields: Fields = {'twist': Evaluate(twist, (arrays.q, arrays.v))}
             found.append(publish(output, prototype, fields, FRESH | VELOCITY, rate))
         tree = prepared.tree
@@ -191,7 +187,7 @@ class Kinematics(RobotComponent[KinematicsParameters]):
         if prepared.has_mass:
             center = Evaluate(robot.kernel('center_of_mass'), (arrays.q,))
             fields[f'markers.{count}.pose.position'] = center
-        diameter = settings.center_of_mass_diameter if prepared.has_mass else 0.0
+        diameter = 0.5 * settings.axis_length if prepared.has_mass else 0.0
         axes = partial(markers.empty_frames, names.root, count, settings.axis_length, diameter)
         return [*found, publish(self._markers, axes, fields, FRESH, settings.rate)]
 
@@ -217,7 +213,7 @@ class Kinematics(RobotComponent[KinematicsParameters]):
 
     def _changed(self, names: frozenset[str]) -> None:
         self.context.begin_epoch()
-        if names & {'frames', 'twist_reference'}:
+        if 'frames' in names:
             self.context.changes.rebuild(NAME)
 
     def _publish_fixed(self) -> None:

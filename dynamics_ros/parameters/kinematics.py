@@ -18,9 +18,11 @@ class MarkerParameters:
     rate: float = parameter(
         20.0, 'Maximum rate of marker messages; 0: one for every joint state', 'Hz', minimum=0.0
     )
-    axis_length: float = parameter(0.1, 'Length of the axes of a frame', 'm', minimum=0.001)
-    center_of_mass_diameter: float = parameter(
-        0.05, 'Diameter of the sphere at the centre of mass', 'm', minimum=0.001
+    axis_length: float = parameter(
+        0.1,
+        'Length of the axes of a frame, twice the diameter of the centre of mass',
+        'm',
+        minimum=0.001,
     )
 
 
@@ -66,13 +68,6 @@ class KinematicsParameters:
 
     frames: tuple[str, ...] = parameter(
         (), 'Frames whose pose and twist are published. Empty: the end of the longest chain'
-    )
-    twist_reference: str = parameter(
-        'local_world_aligned',
-        'Reference of the published twists. local_world_aligned: at the origin of the frame, in '
-        'root axes; local: at the origin of the frame, in its axes; world: at the origin of the '
-        'root frame, in root axes',
-        choices=('local_world_aligned', 'local', 'world'),
     )
     publish_rate: float = parameter(0.0, PUBLISH_RATE, 'Hz', minimum=0.0)
     publish_tf: bool = fixed(

@@ -20,6 +20,8 @@ REMOVED = {
     'thresholds.acceleration': 'unexplained.* of calibrate_robot, or thresholds.velocity',
     'thresholds.sigmas': 'thresholds.false_alarms_per_hour; 0 means 5 standard deviations',
     'markers.torque_scale': 'markers.force_scale: torque arrows have five times its length',
+    'twist_reference': 'local_world_aligned; ~/compute_forward_kinematics has others',
+    'markers.center_of_mass_diameter': 'markers.axis_length',
     **dict.fromkeys(
         [f'gravity_source.{x}' for x in ('kind', 'level_frame', 'time_constant', 'least_angle')],
         '~/set_gravity of dynamics_node, from a node that filters the IMU',

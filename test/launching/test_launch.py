@@ -13,7 +13,6 @@ import yaml
 pytest.importorskip('rclpy')
 
 from launch_files import ROOT
-from ros_harness import description
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.model.urdf import read_urdf
@@ -180,7 +179,6 @@ def test_a_file_of_parameters_is_the_users_or_one_of_us(launched, given, tmp_pat
     ('values', 'message'),
     [
         ({'params_file': 'ur10.yaml'}, r'params_file.*ur10\.yaml.*kuka_lbr\.yaml.*ur5e\.yaml'),
-        ({'robot_state_publisher': 'true'}, 'robot_state_publisher: has no description'),
         ({'frame_prefix': '/left/'}, 'frame_prefix'),
         (
             {'robot_description_file': ARM, 'robot_description': '<robot/>'},
@@ -216,27 +214,14 @@ def test_the_demo_ends_with_its_simulator_and_knows_its_arm(launched):
 # --- packages that may be missing ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ('argument', 'package'),
-    [('rviz', 'rviz2'), ('robot_state_publisher', 'robot_state_publisher')],
-)
-def test_a_missing_package_that_is_asked_for_is_named(launched, without_rviz, argument, package):
-    with pytest.raises(DynamicsRosError, match=f'package {package} is not installed'):
-        launched(ALL, **{argument: 'true', 'robot_description_file': ARM})
+def test_a_missing_package_that_is_asked_for_is_named(launched, without_rviz):
+    with pytest.raises(DynamicsRosError, match='package rviz2 is not installed'):
+        launched(ALL, rviz='true', robot_description_file=ARM)
 
 
 def test_the_demo_does_without_rviz_and_says_so(launched, without_rviz):
     *_, notice = launched(DEMO)
     assert 'rviz2 is not installed' in notice.msg
-
-
-def test_robot_state_publisher_gets_the_description_and_must_be_alone_on_tf(launched, with_rviz):
-    wish = {'robot_state_publisher': 'true', 'robot_description_file': ARM}
-    publisher, _ = launched(ALL, **wish, frame_prefix='left/')
-    own = parameters(publisher)['robot_state_publisher']
-    assert own == {'robot_description': description(), 'frame_prefix': 'left/'}
-    with pytest.raises(InvalidArgumentError, match='publish_tf'):
-        launched(ALL, **wish, publish_tf='true')
 
 
 # --- RViz ---------------------------------------------------------------------------------------

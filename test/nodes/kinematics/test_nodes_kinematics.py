@@ -91,23 +91,6 @@ def test_pose_and_twist_of_a_frame_carry_the_stamp_of_their_joint_state(ros, fra
     assert_allclose(numbers(twist.twist, 'twist'), expected, atol=SAME)
 
 
-def test_the_twist_reference_can_be_changed_while_running(ros):
-    twists = ros.listen(TwistStamped, '/kinematics_node/tool0/twist')
-    assert ros.set_parameter('kinematics_node', 'twist_reference', 'local').successful
-    message = ros.joint_state(NAMES, Q, V)
-    ros.wait_for(
-        lambda: twists and twists[-1].header.frame_id == 'tool0',
-        meanwhile=lambda: ros.publish_joint_state(message),
-    )
-    expected = ROBOT.frame_velocity(Q, V, 'tool0', 'local')
-    assert_allclose(numbers(twists[-1].twist, 'twist'), expected, atol=SAME)
-    assert ros.set_parameter('kinematics_node', 'twist_reference', 'local_world_aligned').successful
-    ros.wait_for(
-        lambda: twists[-1].header.frame_id == 'base_link',
-        meanwhile=lambda: ros.publish_joint_state(message),
-    )
-
-
 def test_markers_show_the_frames_and_the_centre_of_mass(ros):
     received = ros.listen(MarkerArray, '/kinematics_node/markers')
     message = ros.joint_state(NAMES, Q, V)
