@@ -28,7 +28,7 @@ from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.kernels import Kernel
 from dynamics_ros.multibody.large_robots import is_large
 from dynamics_ros.nodes.context import RobotComponent, RobotContext
-from dynamics_ros.nodes.lifecycle import UNCONFIGURED, LifecycleCallbacks, ManagedNode
+from dynamics_ros.nodes.lifecycle import LifecycleCallbacks, ManagedNode
 from dynamics_ros.nodes.load import gravity_in_root
 from dynamics_ros.nodes.outputs import FRESH, LATCHED, Output, Publication, publish
 from dynamics_ros.nodes.payload_action import PayloadAction
@@ -147,9 +147,6 @@ def efforts_of(
     return feed_forward.efforts(motion), feed_forward.violations(motion)
 
 
-NAME = 'dynamics_node'
-
-MOVING = 0.05
 """Gain of joint speed from which torques that an arm does not carry move it [rad/s or m/s]."""
 
 
@@ -167,6 +164,7 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
 
     def __init__(self, node: ManagedNode, context: RobotContext) -> None:
         super().__init__(node, context, DynamicsParameters)
+        check_unique(self.values.command_joints)
         self.parameters.add_check(self._check)
         self.parameters.add_listener(self._changed)
         self._prepared: PreparedDynamics | None = None
@@ -238,8 +236,6 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
 
     def adopt(self, prepared: PreparedDynamics) -> None:
         """Switch to the kernels of a robot, and publish payload and gravity."""
-        if prepared.commands is None:
-            self._end_commands()
         self._prepared, self._state = prepared, None
         self._publish_load()
 
@@ -262,7 +258,8 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
     def leave(self, prepared: Any) -> None:
         """End the gravity commands if the other robot cannot be used."""
         if isinstance(prepared, Exception):
-            self._end_commands()
+            if self.sends_torques:
+                self.deactivate()
             self._prepared = None
 
     def warm_up(self) -> Sequence[Callable[[], object]]:
@@ -296,18 +293,17 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
         self.node.end()
 
     def start(self) -> None:
-        """Start the commands, and apply the payload of the parameters."""
-        self._start_commands()
+        """Start the commands if there are command joints, and apply the payload."""
+        if self.values.command_joints:
+            self.node.begin(self.values.autostart)
         payload = self.values.payload.or_none()
         if payload.mass:
             self.context.changes.change_and_report('payload', payload=payload)
 
     def _check(self, values: DynamicsParameters) -> None:
-        check_unique(values.command_joints)
         robot = self.context.robot
         if robot is None:
             return
-        check_known(robot, values.command_joints)
         if values.payload.mass and values.payload.frame not in robot.frame_names:
             self.context.names.required_frame(robot, values.payload.frame, 'payload.frame')
         check_payload(values.payload, robot, self.context.parameters.values.largest_payload)
@@ -317,9 +313,6 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
         if any(name.startswith('payload.') for name in names):
             payload = self.values.payload.or_none()
             self.context.changes.change_and_report('payload', payload=payload)
-        if 'command_joints' in names:
-            self._start_commands()
-            self.context.changes.rebuild(NAME)
 
     # --- topics ---------------------------------------------------------------------------------
 
@@ -385,16 +378,6 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
         if self._commands is not None:
             self._commands.close()
             self._commands = None
-
-    def _start_commands(self) -> None:
-        """Configure and activate the node if ``autostart`` is set and there are command joints."""
-        if self.values.command_joints and self.node.lifecycle == UNCONFIGURED:
-            self.node.begin(self.values.autostart)
-
-    def _end_commands(self) -> None:
-        """Send the last command before a robot without command joints."""
-        if self.sends_torques:
-            self.deactivate()
 
     def _commands_changed(self) -> None:
         """Update the outputs after commands have begun or ended."""

@@ -14,7 +14,7 @@ from dynamics_ros.estimation.contact_settings import (
     EffortSettings,
     LoadedFrictionSettings,
 )
-from dynamics_ros.parameters.robot import MAX_PAYLOAD, PUBLISH_RATE, CommandingParameters
+from dynamics_ros.parameters.robot import MAX_PAYLOAD, PUBLISH_RATE, CommandingParameters, fixed
 from dynamics_ros.settings import parameter
 
 Array = NDArray[np.float64]
@@ -120,7 +120,7 @@ class DynamicsParameters(CommandingParameters):
     """Parameters of dynamics_node."""
 
     publish_rate: float = parameter(0.0, PUBLISH_RATE, 'Hz', minimum=0.0)
-    command_joints: tuple[str, ...] = parameter(
+    command_joints: tuple[str, ...] = fixed(
         (),
         'Joints of ~/gravity_commands, in the order of the effort controller. '
         'Empty: the topic is not published',

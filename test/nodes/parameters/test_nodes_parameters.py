@@ -201,7 +201,7 @@ AT_START = (
     *('autostart', 'calibration_file', 'joint_state_topic', 'moveit_services'),
     'wrist_sensor.',
     'locked_joints.',
-    *('publish_tf', 'publish_base_tf'),
+    *('publish_tf', 'publish_base_tf', 'command_joints'),
     *FILE,
 )
 OF_RCLPY = ('use_sim_time', 'qos_overrides.', 'start_type_description_service')
@@ -280,7 +280,6 @@ def test_what_is_dumped_is_loaded_and_changes_nothing(ros, composed, node, tmp_p
         ('kinematics_node', 'frames', '[tool0]', ['tool0']),
         ('kinematics_node', 'frames', 'tool0', ['tool0']),
         ('kinematics_node', 'frames', '[]', []),
-        ('dynamics_node', 'command_joints', '[]', []),
     ],
 )
 def test_a_value_is_taken_in_the_type_of_its_parameter(ros, composed, node, name, text, value):
