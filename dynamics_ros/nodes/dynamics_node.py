@@ -147,6 +147,7 @@ def efforts_of(
     return feed_forward.efforts(motion), feed_forward.violations(motion)
 
 
+MOVING = 0.05
 """Gain of joint speed from which torques that an arm does not carry move it [rad/s or m/s]."""
 
 
