@@ -246,6 +246,7 @@ class RobotChanges:
         threads = self._context.threads
         result = threads.future()
         self._pending += 1
+        threads.requests.prepare(())  # what prepares for the robot before would slow this one down
         self._newest[subject] = values, result
         threads.run(self._apply(subject, values, always, result))
         self._context.notify_change()
@@ -292,6 +293,8 @@ class RobotChanges:
         else:
             result.set_exception(error)
             result.exception()  # rclpy prints errors of futures that have not been read
+        if not self.building:
+            context.warm_up()
         threads.resume()
         context.notify_change()
 
@@ -468,8 +471,8 @@ class RobotContext:
         self.threads.executor = executor
         for component in self.components:
             component.faults.guarded('starting', component.start)()
+        self.warm_up()
         self.changes.build_first()
-        self._warm_up()
 
     def end(self) -> None:
         """Let the components send their last messages before the process ends."""
@@ -572,10 +575,9 @@ class RobotContext:
             f'robot {built.robot.name!r} is ready: {built.robot.nv} '
             f'{"degree" if built.robot.nv == 1 else "degrees"} of freedom'
         )
-        self._warm_up()
 
-    def _warm_up(self) -> None:
-        """Prepare for requests in a thread."""
+    def warm_up(self) -> None:
+        """Prepare for requests in a thread, unless the robot is being changed."""
         own = chain.from_iterable(component.warm_up() for component in self.components)
         self.threads.requests.prepare([*own, give_back, self._freeze])
 
