@@ -168,9 +168,7 @@ class Component(ABC):
 STEP_TIME = 0.1
 """Time between two steps of gravity or payload while torques are sent [s]."""
 
-NO_REBUILD = frozenset(
-    {'robot_description', 'frame_prefix', 'joint_timeout', 'state_timeout', 'loop_tolerance'}
-)
+NO_REBUILD = frozenset({'robot_description', 'joint_timeout', 'state_timeout', 'loop_tolerance'})
 """Parameters that do not change the robot, or change it in another way."""
 
 MAX_LOGGED, LOGGED_SECONDS = 20, 10.0
@@ -613,7 +611,6 @@ class RobotContext:
         self.begin_epoch()
         if self.buffer is not None:
             self.buffer.joint_timeout = self.parameters.values.joint_timeout
-        self._update_names()
 
     def _on_state(self, state: RobotState, answer: bool) -> None:
         """Process a new state in all components, and publish their outputs if ``answer`` is set."""

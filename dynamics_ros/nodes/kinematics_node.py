@@ -118,7 +118,6 @@ class Kinematics(RobotComponent[KinematicsParameters]):
         self._markers = Output(node, MarkerArray, '~/markers')
         qualities = {'/tf': RELIABLE, '/tf_static': LATCHED} if self.values.publish_tf else {}
         self._tf = {x: Output(node, tf_message(), x, qos) for x, qos in qualities.items()}
-        self._fixed: tuple[LinkTree | None, str] = None, ''
         self._searches = InverseKinematicsService(self, self._default_frame)
         self.moveit = MoveItServices(self, self._searches, self._default_frame)
         if self.values.moveit_services:
@@ -150,7 +149,10 @@ class Kinematics(RobotComponent[KinematicsParameters]):
         before, self._prepared = self._prepared, prepared
         if before and (before.frames, before.has_mass) != (prepared.frames, prepared.has_mass):
             self._markers.publish(MarkerArray(markers=[Marker(action=Marker.DELETEALL)]))
-        self._publish_fixed()
+        if self._tf and (tree := prepared.tree) is not None:
+            names, now = self.context.names, self.context.now()
+            fixed = transforms_of(tree.fixed, tree.poses, names, now)
+            self._tf['/tf_static'].publish(fixed)
 
     def observe(self, state: RobotState) -> None:
         """Warn of a loop that the state contradicts; poses are those of the tree."""
@@ -162,7 +164,6 @@ class Kinematics(RobotComponent[KinematicsParameters]):
         prepared, outputs = self._prepared, self._frame_outputs
         if prepared is None:
             return []
-        self._publish_fixed()
         rate, arrays = self.values.publish_rate, self.arrays
         names, robot = self.context.names, prepared.robot
         found: list[Publication] = []
@@ -215,17 +216,6 @@ class Kinematics(RobotComponent[KinematicsParameters]):
         self.context.begin_epoch()
         if 'frames' in names:
             self.context.changes.rebuild(NAME)
-
-    def _publish_fixed(self) -> None:
-        """Publish the fixed transforms on /tf_static, unless they were published last."""
-        tree, names = self._prepared and self._prepared.tree, self.context.names
-        if not self._tf or tree is None:
-            return
-        if self._fixed[0] is tree and self._fixed[1] == names.prefix:
-            return
-        self._fixed = tree, names.prefix
-        message = transforms_of(tree.fixed, tree.poses, names, self.context.now())
-        self._tf['/tf_static'].publish(message)
 
     def _twist_frame(self, frame: str, reference: str) -> str:
         local = reference == 'local'

@@ -215,7 +215,7 @@ class RobotParameters:
         'Back end of the kernels. llvm: machine code; python: Python; auto: the fastest available',
         choices=('auto', 'llvm', 'python'),
     )
-    frame_prefix: str = parameter(
+    frame_prefix: str = fixed(
         '',
         'Prefix of every frame_id of a frame of the model, as in robot_state_publisher',
         is_frame=True,

@@ -301,6 +301,7 @@ def test_a_signal_ends_a_node_at_once_with_exit_code_0(ros, name, by):
         ({'root_joint': 'sliding'}, "root_joint: 'sliding'"),
         ({'locked_joints.names': ['swing']}, 'locked_joints'),
         ({'publish_rate': 'fast'}, 'publish_rate'),
+        ({'frame_prefix': '/left/'}, "no '/' at its start, which tf2 refuses: 'left/'"),
     ],
 )
 def test_a_wrong_parameter_at_start_ends_in_one_clear_line(parameters, words):

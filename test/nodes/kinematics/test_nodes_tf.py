@@ -124,13 +124,6 @@ def test_locked_joints_stand_still_and_a_prefix_names_both_topics(ros):
         placed = matrices(fixed)
         assert_allclose(placed['arm/left'][:3, 3], [0.0, 0.05, 0.0], atol=SAME)
         assert_allclose(placed['arm/right'][:3, 3], [0.0, -0.06, 0.0], atol=SAME)
-        # Another prefix is told with the next state.
-        assert ros.set_parameter('arm/kinematics_node', 'frame_prefix', 'hand/').successful
-        fixed = ros.listen(TFMessage, '/tf_static', LATCHED)
-        ros.wait_for(
-            lambda: fixed and 'hand/left' in edges(fixed[-1]),
-            meanwhile=lambda: ros.publish_joint_state(ros.joint_state(*STATE), '/arm/joint_states'),
-        )
 
 
 @pytest.mark.parametrize('wanted', [False, True])
