@@ -75,9 +75,9 @@ def yaml_text(content: Any, **options: Any) -> str:
     return yaml.dump(content, Dumper=_Dumper, sort_keys=False, **options)
 
 
-def temporary_yaml(content: Any, suffix: str = '.yaml') -> str:
+def temporary_yaml(content: Any) -> str:
     """Write a YAML file that is deleted when this process ends; return its path."""
-    handle, path = tempfile.mkstemp(suffix, 'dynamics_ros_')
+    handle, path = tempfile.mkstemp('.yaml', 'dynamics_ros_')
     os.close(handle)
     write_files({Path(path): yaml_text(content)})
     atexit.register(_remove, path)

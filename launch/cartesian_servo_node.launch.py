@@ -2,11 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Twists or poses of a frame in, joint commands out: cartesian_servo_node alone."""
 
-from dynamics_ros.launching import COMMANDS, PROCESS, ROBOT, launch_description, nodes, parameters
+from functools import partial
 
-ARGUMENTS = (*ROBOT, *PROCESS, *COMMANDS, *parameters('command_type'))
+from dynamics_ros.launching import one_node
 
-
-def generate_launch_description():
-    """One node in a process of its own."""
-    return launch_description(ARGUMENTS, lambda values: nodes(values, 'cartesian_servo_node'))
+generate_launch_description = partial(one_node, 'cartesian_servo_node')

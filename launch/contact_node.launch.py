@@ -2,11 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """External torques, contact wrenches and the contact state: contact_node alone."""
 
-from dynamics_ros.launching import CONTACT, PROCESS, ROBOT, launch_description, nodes
+from functools import partial
 
-ARGUMENTS = (*ROBOT, *PROCESS, *CONTACT)
+from dynamics_ros.launching import one_node
 
-
-def generate_launch_description():
-    """One node in a process of its own."""
-    return launch_description(ARGUMENTS, lambda values: nodes(values, 'contact_node'))
+generate_launch_description = partial(one_node, 'contact_node')

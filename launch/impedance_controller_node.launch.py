@@ -2,11 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Targets of a tool in, torques of the joints out: impedance_controller_node alone."""
 
-from dynamics_ros.launching import COMMANDS, PROCESS, ROBOT, launch_description, nodes, parameters
+from functools import partial
 
-ARGUMENTS = (*ROBOT, *PROCESS, *COMMANDS, *parameters('mode'))
+from dynamics_ros.launching import one_node
 
-
-def generate_launch_description():
-    """One node in a process of its own."""
-    return launch_description(ARGUMENTS, lambda values: nodes(values, 'impedance_controller_node'))
+generate_launch_description = partial(one_node, 'impedance_controller_node')

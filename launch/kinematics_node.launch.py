@@ -2,11 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Poses and twists of frames as topics; kinematics as services: kinematics_node alone."""
 
-from dynamics_ros.launching import PROCESS, ROBOT, launch_description, nodes, parameters
+from functools import partial
 
-ARGUMENTS = (*ROBOT, *PROCESS, *parameters('frames publish_tf'))
+from dynamics_ros.launching import one_node
 
-
-def generate_launch_description():
-    """One node in a process of its own."""
-    return launch_description(ARGUMENTS, lambda values: nodes(values, 'kinematics_node'))
+generate_launch_description = partial(one_node, 'kinematics_node')

@@ -49,11 +49,10 @@ def launched(stand_ins):
 
 @pytest.fixture
 def with_rviz(tmp_path, monkeypatch):
-    """A machine where ROS finds rviz2, robot_state_publisher and tf2_ros."""
+    """A machine where ROS finds rviz2."""
     index = tmp_path / 'share' / 'ament_index' / 'resource_index' / 'packages'
     index.mkdir(parents=True)
-    for name in ('rviz2', 'robot_state_publisher', 'tf2_ros'):
-        (index / name).touch()
+    (index / 'rviz2').touch()
     monkeypatch.setenv('AMENT_PREFIX_PATH', f'{tmp_path}:{os.environ["AMENT_PREFIX_PATH"]}')
 
 

@@ -218,11 +218,14 @@ def fork(request: list[Any], files: list[int], others: list[Any]) -> tuple[int, 
         files: standard input, output and error, or output and error in one.
         others: files of the server that the process does not need.
     """
+    # The server ignores this signal; one for the new process waits until that has a handler.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     pid = os.fork()
     if not pid:
         for one in others:
             os.close(one if isinstance(one, int) else one.fileno())
         become(*request, files)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     for file in files:
         os.close(file)
     return os.pidfd_open(pid), pid
@@ -234,6 +237,8 @@ def become(
     """Run an executable in this process, as the interpreter would."""
     code: Any = 1
     try:
+        signal.signal(signal.SIGINT, lambda *_: os._exit(0))
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         signal.signal(signal.SIGINT, signal.default_int_handler)
         faulthandler.register(signal.SIGUSR1)  # a test asks a node that does not end where it is
         gc.enable()

@@ -16,7 +16,6 @@ from .contact_settings import ContactSettings
 from .effort_model import EffortModel
 from .efforts import EffortCheck, EffortReport, EffortVerdict, EffortWatch
 from .external_torques import ExternalTorques
-from .gravity_filter import GravityFilter
 from .legged import FootContactEstimator, FootContacts
 from .observers import (
     OBSERVERS,
@@ -51,7 +50,6 @@ __all__ = [
     'FootContactEstimator',
     'FootContacts',
     'FrictionAdaptation',
-    'GravityFilter',
     'MomentumObserver',
     'NoiseGains',
     'NotIdentifiableError',

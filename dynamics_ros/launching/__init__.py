@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arguments of the launch files and the processes that they start.
 
-A launch file lists its arguments and returns its actions from their values, a dictionary of texts;
-``--show-args`` prints the arguments. An argument that is empty leaves its parameter to
-``params_file``.
+Actions are made from the values of the arguments, a dictionary of texts; ``--show-args`` prints the
+arguments. An argument that is empty leaves its parameter to ``params_file``.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from dynamics_ros.parameters.kinematics import KinematicsParameters
 from dynamics_ros.parameters.robot import RobotParameters
 from dynamics_ros.parameters.servo import ServoParameters
 from dynamics_ros.parameters.simulator import SimulatorParameters
-from dynamics_ros.ros_yaml import read_yaml, temporary_yaml
+from dynamics_ros.ros_yaml import temporary_yaml
 from dynamics_ros.settings import check_frame_id, declared
 
 PACKAGE = 'dynamics_ros'
@@ -126,10 +125,8 @@ PROCESS = (
     ),
     argument('respawn', 'Start a node that has died again after two seconds.', 'false', SWITCH),
 )
-CONTACT = parameters('contact_frames calibration_file')
 OUTPUTS = (
-    *parameters('frames'),
-    *CONTACT,
+    *parameters('frames contact_frames calibration_file'),
     argument(
         'composed',
         'Run all nodes in one process with one model and one subscription; false: one process '
@@ -138,51 +135,34 @@ OUTPUTS = (
         SWITCH,
     ),
 )
-ROBOT_STATE_PUBLISHER = argument(
-    'robot_state_publisher',
-    'Also start robot_state_publisher, which publishes /tf and robot_description, for a robot '
-    'without one. Needs a description, and the package robot_state_publisher.',
-    'false',
-    SWITCH,
-)
-COMMANDS = (
-    *parameters('frame command_joints autostart'),
+RVIZ = (
+    argument('rviz_config', 'RViz configuration. Empty: config/dynamics.rviz of this package.'),
     argument(
-        'command_topic',
-        "Topic of the controller, as '/effort_controller/commands'. Empty: that of the node.",
+        'fixed_frame',
+        'Fixed frame of RViz. Empty: the root link of the description, else base_link; odom for a '
+        'moving root link.',
     ),
 )
 
 
-def rviz_arguments(default: str = 'false') -> tuple[DeclareLaunchArgument, ...]:
-    """Return the arguments of RViz."""
-    return (
-        argument(
-            'rviz',
-            'Open RViz with the model, frames, forces and contacts; auto: if it is installed.',
-            default,
-            (*SWITCH, 'auto'),
-        ),
-        argument('rviz_config', 'RViz configuration. Empty: config/dynamics.rviz of this package.'),
-        argument(
-            'fixed_frame',
-            'Fixed frame of RViz. Empty: the root link of the description, else base_link; odom '
-            'for a moving root link.',
-        ),
-    )
+def rviz_argument(default: str) -> DeclareLaunchArgument:
+    """Return the argument that opens RViz."""
+    text = 'Open RViz with the model, frames, forces and contacts; auto: if it is installed.'
+    return argument('rviz', text, default, (*SWITCH, 'auto'))
 
 
-def demo_arguments() -> tuple[DeclareLaunchArgument, ...]:
-    """Return the arguments of a simulated robot, which has a fixed base and system time."""
-    file = 'URDF or xacro file of the simulated robot. Empty: the seven-joint arm of this package.'
-    return (
-        argument('robot_description_file', file),
-        *parameters('robot_description_arguments'),
-        *PROCESS,
-        *OUTPUTS,
-        *parameters('publish_tf motion', 'true'),
-        *rviz_arguments('auto'),
-    )
+ALL_NODES = (
+    *(*ROBOT, *PROCESS, *OUTPUTS, *parameters('publish_tf autostart')),
+    *(rviz_argument('false'), *RVIZ),
+)
+DEMO = (
+    argument(
+        'robot_description_file',
+        'URDF or xacro file of the simulated robot. Empty: the seven-joint arm of this package.',
+    ),
+    *(*parameters('robot_description_arguments'), *PROCESS, *OUTPUTS),
+    *(*parameters('publish_tf motion', 'true'), rviz_argument('auto'), *RVIZ),
+)
 
 
 REMOVED = {
@@ -213,74 +193,54 @@ def launch_description(
         for name in REMOVED.keys() & values.keys():
             raise InvalidArgumentError(name, 'is no argument any more', REMOVED[name])
         check_frame_id('frame_prefix', values.get('frame_prefix', ''))
-        _check_description(values)
+        if values.get('robot_description_file') and values.get('robot_description'):
+            problem = 'is given, and robot_description_file too'
+            raise InvalidArgumentError('robot_description', problem, 'one of them')
         return list(actions(values))
 
     return LaunchDescription([*arguments, OpaqueFunction(function=start)])
 
 
-def _check_description(values: Values) -> None:
-    """Check that one description is given at most, and its arguments as xacro takes them."""
-    file, text = values.get('robot_description_file'), values.get('robot_description')
-    if file and text:
-        raise InvalidArgumentError(
-            'robot_description', 'is given, and robot_description_file too', 'one of them'
-        )
-    name = 'robot_description_arguments'
-    given = values.get(name, '')
-    if given and not file:
-        raise InvalidArgumentError(name, 'is given, but no file', 'robot_description_file')
-    if not all(re.match(r'[^:=]+:=', word) for word in shlex.split(given)):
-        raise InvalidArgumentError(name, repr(given), "'name:=value name:=value'")
+def one_node(name: str) -> LaunchDescription:
+    """Return the launch description of one node in a process of its own."""
+    _, own = PARAMETERS[name]
+    arguments = [*ROBOT, *PROCESS, *parameters(own)]
+    if 'command_joints' in own:
+        text = "Topic of the controller, as '/effort_controller/commands'. Empty: that of the node."
+        arguments.append(argument('command_topic', text))
+    return launch_description(arguments, lambda values: [_node(values, name, (name,))])
 
 
-def nodes(values: Values, *names: str, **options: Any) -> list[Node]:
-    """Return the processes of nodes of this package: one for all with ``composed``, else one each.
+def nodes(values: Values, default_file: str = '') -> list[Node]:
+    """Return the processes of the three nodes: one for all with ``composed``, else one each.
 
     Args:
         values: values of the launch arguments.
-        names: names of the nodes.
-        options: further options of launch_ros' ``Node``; ``default_file`` is a parameter file
-            that comes before ``params_file``.
+        default_file: parameter file that comes before ``params_file``.
     """
-    if len(names) > 1 and values['composed'] == 'true':
-        return [_node(values, PACKAGE, names, **options)]
-    return [_node(values, name, (name,), **options) for name in names]
+    if values['composed'] == 'true':
+        return [_node(values, PACKAGE, NODES, default_file)]
+    return [_node(values, name, (name,), default_file) for name in NODES]
 
 
-def all_nodes(values: Values, **options: Any) -> list[Any]:
-    """Return the three nodes, and robot_state_publisher and RViz where they are asked for."""
-    return [*robot_state_publisher(values), *nodes(values, *NODES, **options), *rviz(values)]
+def all_nodes() -> LaunchDescription:
+    """Return the launch description of the three nodes, with RViz if it is asked for."""
+    return launch_description(ALL_NODES, lambda values: [*nodes(values), *rviz(values)])
 
 
-def demo(values: Values) -> list[Any]:
-    """Return the processes of a simulated robot, all nodes on it and RViz."""
-    own_arm = not values['robot_description_file']
-    simulator = _node(
-        values,
-        'robot_simulator',
-        ('robot_simulator',),
-        on_exit=[Shutdown(reason='robot_simulator has ended')],
-    )
-    file = 'seven_joint_arm.yaml' if own_arm else 'simulated_robot.yaml'
-    # The nodes get the description from the topic of the simulator.
-    described = dict(values) | {'robot_description_file': '', 'robot_description_arguments': ''}
-    return [simulator, *nodes(described, *NODES, default_file=config(file)), *rviz(values)]
+def demo() -> LaunchDescription:
+    """Return the launch description of a simulated robot, all nodes on it and RViz."""
 
+    def actions(values: Values) -> list[Any]:
+        own_arm = not values['robot_description_file']
+        end = Shutdown(reason='robot_simulator has ended')
+        simulator = _node(values, 'robot_simulator', ('robot_simulator',), on_exit=[end])
+        file = 'seven_joint_arm.yaml' if own_arm else 'simulated_robot.yaml'
+        # The nodes get the description from the topic of the simulator.
+        described = dict(values) | {'robot_description_file': '', 'robot_description_arguments': ''}
+        return [simulator, *nodes(described, config(file)), *rviz(values)]
 
-def robot_state_publisher(values: Values) -> list[Node]:
-    """Return the process of robot_state_publisher if the argument of that name asks for it."""
-    name = 'robot_state_publisher'
-    if values.get(name) != 'true':
-        return []
-    _require(name, name)
-    description = _description(values)
-    if not description:
-        raise InvalidArgumentError(name, 'has no description', 'robot_description_file')
-    if values['publish_tf'] == 'true':
-        raise InvalidArgumentError('publish_tf', f'true beside a {name}', 'one: both publish /tf')
-    own = {'robot_description': description, 'frame_prefix': values['frame_prefix']}
-    return [_process(values, name, name, [_parameter_file({name: own | _clock(values)})])]
+    return launch_description(DEMO, actions)
 
 
 def rviz(values: Values) -> list[Any]:
@@ -292,17 +252,11 @@ def rviz(values: Values) -> list[Any]:
         return [LogInfo(msg='RViz is not started: the package rviz2 is not installed')]
     if values['rviz'] not in ('true', 'auto'):
         return []
-    _require('rviz', 'rviz2')
-    file, prefix = values['rviz_config'], values['frame_prefix']
-    if not file:
-        file = config('dynamics.rviz')
-        if prefix:
-            # Of a prefix only the model has to know; RViz adds the slash itself.
-            content = read_yaml(file)
-            for display in content['Visualization Manager']['Displays']:
-                if 'TF Prefix' in display:
-                    display['TF Prefix'] = prefix.removesuffix('/')
-            file = temporary_yaml(content, '.rviz')
+    if not is_installed('rviz2'):
+        package = f'ros-{os.environ.get("ROS_DISTRO", "<distro>")}-rviz2'
+        problem = 'the package rviz2 is not installed'
+        raise InvalidArgumentError('rviz', problem, f'{package}, or false')
+    file, prefix = values['rviz_config'] or config('dynamics.rviz'), values['frame_prefix']
     moves = values.get('root_joint') in ('floating', 'planar')
     fixed = values['fixed_frame'] or ('odom' if moves else prefix + _root_link(values))
     own = [_parameter_file({'rviz': clock})] if (clock := _clock(values)) else []
@@ -385,21 +339,15 @@ def _given(values: Values, names: str) -> dict[str, Any]:
     return given
 
 
-def _description(values: Values) -> str:
-    """Return the text of the description; '' if it comes from the topic."""
-    if not values['robot_description_file']:
-        return values.get('robot_description', '')
-    words = shlex.split(values['robot_description_arguments'])
-    pairs = [word.partition(':=') for word in words]
-    return read_description_file(
-        values['robot_description_file'], {name: value for name, _, value in pairs}
-    )
-
-
 def _root_link(values: Values) -> str:
     """Return the root link; 'base_link' without a readable description, which the nodes report."""
+    file, text = values['robot_description_file'], values.get('robot_description', '')
+    words = shlex.split(values['robot_description_arguments'])
+    pairs = [word.partition(':=') for word in words]
     try:
-        return read_urdf(_description(values)).root
+        if file:
+            text = read_description_file(file, {name: value for name, _, value in pairs})
+        return read_urdf(text).root
     except DynamicsRosError:
         return 'base_link'
 
@@ -426,15 +374,6 @@ def found_parameter_file(path: str) -> str:
     raise InvalidArgumentError(
         'params_file', f'no file {str(file)!r}', f'a YAML file, or of this package: {available}'
     )
-
-
-def _require(argument: str, package: str) -> None:
-    if not is_installed(package):
-        raise InvalidArgumentError(
-            argument,
-            f'the package {package} is not installed',
-            f'ros-{os.environ.get("ROS_DISTRO", "<distro>")}-{package.replace("_", "-")}, or false',
-        )
 
 
 def config(name: str) -> str:

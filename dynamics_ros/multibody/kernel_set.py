@@ -135,9 +135,9 @@ ROOMS = ('spatial', 'model', 'algorithms', 'multibody')
 """Folders of this package with the code of traces."""
 
 MANY = 128
-"""Largest number of kept kernels with unlimited variants: one for each set of frames with wrenches,
-of prescribed joints, or of constraints. The oldest are dropped; a later request rebuilds them,
-mostly from the disk cache.
+"""Largest number of kept kernels of a quantity with unlimited variants: one for each set of frames
+with wrenches, of prescribed joints, or of constraints. The oldest of the same quantity are dropped;
+a later request rebuilds them, mostly from the disk cache.
 """
 
 UNIT_QUATERNION_TOLERANCE = 1e-6
@@ -373,8 +373,9 @@ def _dropped(many: list[Key], key: Key) -> list[Key]:
     if not options or kind in (Options.NONE, Options.FRAME, Options.FRAME_AND_REFERENCE):
         return []
     many.append(key)
-    old = many[:-MANY]
-    del many[: len(old)]
+    old = [x for x in many if x[0] == name][:-MANY]
+    for x in old:
+        many.remove(x)
     return old
 
 

@@ -209,12 +209,12 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
 
     # --- the robot ------------------------------------------------------------------------------
 
-    def prepare(self, robot: Robot, default_frame: str, description: Description) -> PreparedServo:
+    def prepare(self, robot: Robot, description: Description) -> PreparedServo:
         """Check frame and joints, compile the kernels, and read the shapes of links."""
         values, links = self.parameters.values, None
         if values.avoid_collisions:
             links = links_of(robot, description, values.collision_margin)
-        return PreparedServo.of(robot, values, default_frame, links)
+        return PreparedServo.of(robot, values, robot.tool_frame, links)
 
     def adopt(self, prepared: PreparedServo) -> None:
         """Switch to another robot, which is moved once the current motion has come to rest."""
@@ -238,7 +238,7 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
     def _check_robot(self, values: ServoParameters) -> None:
         check_servo(values)
         if self.context.robot is not None and self.context.built is not None:
-            frame_and_joints(self.context.robot, values, self.context.built.default_frame)
+            frame_and_joints(self.context.robot, values, self.context.robot.tool_frame)
 
     def _changed(self, names: frozenset[str]) -> None:
         if 'command_type' in names:

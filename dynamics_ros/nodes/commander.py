@@ -20,13 +20,12 @@ from std_srvs.srv import SetBool
 from dynamics_ros.commanding.joint_states import StallDetector
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, UnknownFrameError
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.nodes.context import RobotContext
+from dynamics_ros.nodes.context import Component, RobotContext
 from dynamics_ros.nodes.lifecycle import LifecycleCallbacks, ManagedNode, other_publishers
 from dynamics_ros.nodes.load import Transforms
 from dynamics_ros.nodes.outputs import Output
 from dynamics_ros.nodes.parameters import ParameterSet
 from dynamics_ros.nodes.reporting import TransformError, steady_timer
-from dynamics_ros.nodes.robot_changes import Component
 from dynamics_ros.parameters.robot import TargetParameters
 from dynamics_ros.reasons import ACTION, FAULTS, KEY, Explanation, Reason
 from dynamics_ros.wire.cdr import deserialized

@@ -29,9 +29,6 @@ from dynamics_ros.parameters.contact import ContactParameters
 
 NO_POINTS = np.zeros((0, 3))
 
-GEOMETRY, LOCATION = 'the collision geometry', 'the place of a contact'
-"""Subjects of the worker thread; of each only the newest request is computed."""
-
 
 class ContactLocalization:
     """Locates the current contact, if its link has a collision geometry.
@@ -47,6 +44,7 @@ class ContactLocalization:
         # Used only in the worker's thread; the geometry is read once for each description.
         self._read: tuple[tuple[str, Path | None], ContactGeometry] | None = None
         self._rate = RateLimit()
+        self._wanted: ContactPipeline | None = None
         self._locator: ContactLocator | None = None
         self._geometry = ContactGeometry({}, (), 'no collision geometry has been read yet')
         self._searching = False
@@ -57,21 +55,25 @@ class ContactLocalization:
     def adopt(self, pipeline: ContactPipeline) -> None:
         """Switch to a robot; the thread reads the geometry once for each description."""
         context = self._context
-        self._locator = None
+        self._locator, self._wanted = None, pipeline
         self.reset()
         if not self._component.values.location.enabled:
             self.status = 'location.enabled is false'
             return
         assert context.built is not None
-        check = partial(self._worker.check_newest, GEOMETRY)
         description, noise = context.built.description, pipeline.torque_deviations
         if not description.urdf:
             self.status = 'of MJCF and SDF no collision geometry is read: give URDF'
             return
         robot, source = pipeline.robot, (description.urdf, description.folder)
 
+        def check() -> None:
+            if self._wanted is not pipeline:
+                raise SupersededError('the collision geometry')
+
         def make() -> tuple[ContactLocator, ContactGeometry]:
             text, folder = source
+            check()
             if self._read is None or self._read[0] != source:
                 self._read = source, ContactGeometry.read(robot, text, check, folder)
             locator = self._read[1].locator(robot, noise)
@@ -93,7 +95,7 @@ class ContactLocalization:
             if context.robot is robot:
                 self._locator = locator
 
-        context.submit(self._worker, make, GEOMETRY).add_done_callback(on_done)
+        context.threads.submit(self._worker, make).add_done_callback(on_done)
 
     def update(self, state: RobotState, external: ExternalTorques) -> None:
         """Start locating the current contact, at the rate of the parameters."""
@@ -131,12 +133,16 @@ class ContactLocalization:
             if error is None:
                 self.latest = done.result()
 
-        search = partial(
+        locate = partial(
             locator.locate,
             *(state.q.copy(), external.values.copy(), state.stale_mask.copy(), state.v.copy()),
             None if external.deviation is None else external.deviation.copy(),
         )
-        self._context.submit(self._worker, search, LOCATION).add_done_callback(on_done)
+
+        def search() -> ContactLocation | None:
+            return locate() if contact == self._contact_count else None
+
+        self._context.threads.submit(self._worker, search).add_done_callback(on_done)
 
     def reset(self) -> None:
         """Forget the contact."""

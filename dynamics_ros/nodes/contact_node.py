@@ -253,12 +253,12 @@ class Contact(RobotComponent[ContactParameters]):
 
     # --- the robot ------------------------------------------------------------------------------
 
-    def prepare(self, robot: Robot, default_frame: str, *_: object) -> ContactPipeline:
+    def prepare(self, robot: Robot, *_: object) -> ContactPipeline:
         """Build the estimators for a robot, and compile their kernels."""
         if not robot.nv:
             raise InvalidArgumentError('robot', 'nothing of it moves', 'a joint that feels')
         check_size(robot)
-        pipeline = ContactPipeline(robot, self.values, default_frame)
+        pipeline = ContactPipeline(robot, self.values, robot.tool_frame)
         topic_names(pipeline.frames)
         pipeline.compile()
         return pipeline
@@ -306,7 +306,7 @@ class Contact(RobotComponent[ContactParameters]):
         built = self.context.built
         if built is not None and built.robot.nv and not is_large(built.robot):
             # Building the estimators checks the values; ``prepare`` compiles their kernels.
-            ContactPipeline(built.robot, values, built.default_frame)
+            ContactPipeline(built.robot, values, built.robot.tool_frame)
 
     def _changed(self, names: frozenset[str]) -> None:
         self.context.begin_epoch()

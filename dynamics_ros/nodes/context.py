@@ -1,45 +1,420 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Components of a process and what they share: the current robot and its latest state."""
+"""Components of a process and what they share: the current robot, its changes, its latest state."""
 
 from __future__ import annotations
 
 import gc
+import math
 import time
-from abc import ABC
-from collections.abc import Callable, Iterable
+from abc import ABC, abstractmethod
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from builtin_interfaces.msg import Time
 from rclpy.executors import Executor
 from rclpy.node import Node
 from rclpy.task import Future
+from std_msgs.msg import String
 
 from dynamics_ros.constraints import widest_gap
-from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, NoModelError
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, ModelError, NoModelError
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.kernels.process.system import give_back
 from dynamics_ros.multibody.large_robots import check_kernels
 from dynamics_ros.nodes.inputs import RobotInputs
-from dynamics_ros.nodes.outputs import Plan, cap
+from dynamics_ros.nodes.outputs import LATCHED, Output, Plan, Publication
 from dynamics_ros.nodes.parameters import ParameterSet
 from dynamics_ros.nodes.reporting import FaultLog
-from dynamics_ros.nodes.robot_changes import Component, RobotChanges
-from dynamics_ros.nodes.robot_request import Built, FrameNames, check_gravity, check_loops
-from dynamics_ros.nodes.workers import Threads, Worker
+from dynamics_ros.nodes.robot_request import (
+    OF_PARAMETERS,
+    Built,
+    Description,
+    DescriptionFile,
+    FrameNames,
+    RobotRequest,
+    approached,
+    check_gravity,
+    check_locked_joints,
+    check_loops,
+    check_payload,
+    make_robot,
+)
+from dynamics_ros.nodes.workers import SupersededError, Threads
 from dynamics_ros.parameters.robot import RobotParameters
 from dynamics_ros.reasons import Explanation, Figure, Reason
 from dynamics_ros.robot import Robot
 from dynamics_ros.settings import Settings
 from dynamics_ros.wire.cdr import packed_stamp
-from dynamics_ros.wire.conversions import Array
+from dynamics_ros.wire.conversions import Array, prepare_conversions
 
 Answer = TypeVar('Answer')
 
 KernelKey = tuple[str, ...]
 """Name and options of a kernel, such as a frame and a reference."""
+
+
+class Component(ABC):
+    """Component of a process, such as kinematics: a node with parameters, outputs and services.
+
+    Attributes:
+        node: node of its parameters, topics and services.
+        faults: log of unexpected errors.
+        problem: why it is not ready for the current robot; '' if it is.
+        unavailable_reason: why it published nothing for the last state; '' if it published or has
+            no subscribers.
+        warning: warning about its outputs for the last state; '' without one.
+        uses_masses: whether its outputs are wrong if masses are missing in the description.
+        knows_loops: whether it is right for robots with closed loops.
+    """
+
+    uses_masses: ClassVar[bool] = False
+    knows_loops: ClassVar[bool] = False
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self.faults = FaultLog.of(node)
+        self.problem = ''
+        self.unavailable_reason = ''
+        self.warning = ''
+
+    @property
+    def sends_torques(self) -> bool:
+        """Whether torques that depend on gravity and payload move the robot now."""
+        return False
+
+    def resistance(self, before: Robot) -> str:
+        """Return why torques show that a change of gravity or payload is wrong; '' if they do not.
+
+        Args:
+            before: the robot before the change.
+        """
+        return ''
+
+    @abstractmethod
+    def prepare(self, robot: Robot, description: Description) -> Any:
+        """Prepare for a robot; called in another thread, so it must not change the current state.
+
+        Args:
+            robot: the robot.
+            description: what the robot was made from.
+
+        Returns:
+            Argument of ``adopt``.
+
+        Raises:
+            DynamicsRosError: the configuration does not fit the robot.
+        """
+
+    @abstractmethod
+    def adopt(self, prepared: Any) -> None:
+        """Switch to the result of ``prepare``; called between two messages."""
+
+    def leave(self, prepared: Any) -> None:  # noqa: B027 - most components move nothing
+        """Finish with the current robot before the switch to another one.
+
+        Args:
+            prepared: result of ``prepare`` for the other robot, or its error; after an error,
+                ``adopt`` is not called.
+        """
+
+    def observe(self, state: RobotState) -> None:
+        """Process a state; called for every state, even if no outputs are computed for it."""
+        self.unavailable_reason = ''
+
+    def publications(self) -> Sequence[Publication]:
+        """Return the outputs of the component for the current epoch of the plan."""
+        return ()
+
+    def write_inputs(self) -> None:  # noqa: B027 - the state buffer has the inputs of most
+        """Write the latest state to the arrays that fill the messages, before they are computed."""
+
+    @abstractmethod
+    def outputs(self) -> list[Output]:
+        """Return all publishers except that of diagnostics."""
+
+    def start(self) -> None:  # noqa: B027 - most components need no start
+        """Apply parameters to the robot; called when the executor has been created."""
+
+    def end(self) -> None:  # noqa: B027 - most components move nothing
+        """Send the last messages before the process ends."""
+
+    def warm_up(self) -> Sequence[Callable[[], object]]:
+        """Return functions that prepare the first requests, to be called in another thread.
+
+        Each function is short. Called at start, and after each ``adopt``.
+        """
+        return ()
+
+    def details(self) -> dict[str, str]:
+        """Return additional values for diagnostics."""
+        return {}
+
+    def failed(self, error: Exception) -> None:
+        """Set ``unavailable_reason`` because of an error; other components continue to publish."""
+        if isinstance(error, DynamicsRosError):
+            self.unavailable_reason = Explanation(Reason.COMPUTATION_FAILED, str(error))
+            return
+        # FaultLog ignores errors after a signal has shut the context down.
+        text = f'unexpected error: {type(error).__name__}: {error}'
+        self.unavailable_reason = Explanation(Reason.UNEXPECTED_ERROR, text)
+        self.faults.report('computing the outputs', error)
+
+
+STEP_TIME = 0.1
+"""Time between two steps of gravity or payload while torques are sent [s]."""
+
+NO_REBUILD = frozenset({'robot_description', 'joint_timeout', 'state_timeout', 'loop_tolerance'})
+"""Parameters that do not change the robot, or change it in another way."""
+
+MAX_LOGGED, LOGGED_SECONDS = 20, 10.0
+"""Maximum number of logged refusals within a time [s], so that invalid input cannot flood the
+log."""
+
+
+class RobotChanges:
+    """Rebuilds the robot when parameters, the topic robot_description or requests change it.
+
+    A changed robot is built in a thread, while the current one stays in use. Changes apply in
+    order, but of several waiting ones with the same subject only the newest. A refused change
+    leaves the robot as it is.
+    """
+
+    def __init__(self, context: RobotContext) -> None:
+        """Subscribe to parameters and topic; ``build_first`` starts building."""
+        self._context, self._parameters = context, context.parameters
+        self._newest: dict[str, tuple[dict[str, Any], Future[None]]] = {}
+        self._order: Counter[str] = Counter()
+        self._refused: dict[str, str] = {}
+        self._logged: deque[float] = deque([-math.inf] * MAX_LOGGED, MAX_LOGGED)
+        self._pending = 0
+        values = self._parameters.values
+        check_locked_joints(values.locked_joints)
+        self._file = DescriptionFile.of(
+            values.robot_description_file, values.robot_description_arguments
+        )
+        self._topic_description = ''
+        # Used in the thread that builds: the last request and robot, and the time of the last step.
+        self._request = RobotRequest(gravity=values.gravity, **self._values_of(OF_PARAMETERS))
+        self._latest: Built | None = None
+        self._stepped = 0.0
+        self._parameters.add_listener(self._parameters_changed)
+        context.node.create_subscription(String, 'robot_description', self._on_description, LATCHED)
+
+    def build_first(self) -> None:
+        """Start to build the robot from the description, if there is one already."""
+        if self._description():
+            self._use_description(self._description())
+
+    @property
+    def building(self) -> bool:
+        """Whether a change is waiting or being applied."""
+        return self._pending > 0
+
+    @property
+    def refusal(self) -> str:
+        """Reason of a refused description, payload or parameter; '' if none is refused."""
+        return next(iter(self._refused.values()), '')
+
+    @property
+    def description_refused(self) -> bool:
+        """Whether the newest description is refused, and none is being made ready."""
+        return 'robot_description' in self._refused and not self.building
+
+    def change(self, subject: str, *, always: bool = False, **values: Any) -> Future[None]:
+        """Change the robot; the caller reports a refusal.
+
+        Args:
+            subject: key of the change; it replaces a waiting change with the same key.
+            always: prepare the components even if the request does not change.
+            values: changed values of the request, by name.
+
+        Returns:
+            Future that completes when the change has taken effect, with an error if it is refused
+            or superseded. A request that is repeated meanwhile gets the same future.
+        """
+        before, newest = self._newest.get(subject, ({}, None))
+        # One that prepares anew may have read the parameters before their last change.
+        if newest and self._pending == 1 and before == values and not (newest.done() or always):
+            return newest
+        threads = self._context.threads
+        result = threads.future()
+        self._pending += 1
+        threads.requests.prepare(())  # what prepares for the robot before would slow this one down
+        self._newest[subject] = values, result
+        threads.run(self._apply(subject, values, always, result))
+        self._context.notify_change()
+        return result
+
+    async def _apply(
+        self, subject: str, values: dict[str, Any], always: bool, result: Future[None]
+    ) -> None:
+        """Apply a change, in steps while gravity or payload act on the robot; complete a future."""
+        context, threads = self._context, self._context.threads
+        before, complete, error = None, False, None
+
+        def build() -> tuple[Built | None, bool]:
+            if self._newest[subject][1] is not result:
+                raise SupersededError(subject)
+            return self._build(values, always)
+
+        try:
+            while not complete:
+                if before is None and context.built is not None:
+                    before = context.built.robot, {x: getattr(self._request, x) for x in values}
+                elif before is not None and self._sends_torques():
+                    # Looked at before the next step: torques follow the last one by now.
+                    robot, undo = before
+                    try:
+                        wrong = [x.resistance(robot) for x in context.components]
+                    except DynamicsRosError as doubt:  # what cannot be judged is undone too
+                        wrong = [str(doubt)]
+                    if any(wrong):
+                        self.change(subject, **undo)
+                        problem = next(filter(None, wrong))
+                        expected = 'what the robot carries'
+                        raise InvalidArgumentError(', '.join(values), problem, expected)
+                built, complete = await threads.submit(threads.changes, build)
+                if built is not None:
+                    context.adopt(built)
+                if not complete:
+                    await threads.until(lambda: False, STEP_TIME)
+        except Exception as raised:
+            error = raised
+        self._pending -= 1
+        if error is None:
+            result.set_result(None)
+        else:
+            result.set_exception(error)
+            result.exception()  # rclpy prints errors of futures that have not been read
+        if not self.building:
+            context.warm_up()
+        threads.resume()
+        context.notify_change()
+
+    def _sends_torques(self) -> bool:
+        return any(component.sends_torques for component in self._context.components)
+
+    def _build(self, values: Mapping[str, Any], always: bool) -> tuple[Built | None, bool]:
+        """Build the robot of a changed request, in the thread of changes.
+
+        Returns:
+            The robot, None without a new one, and whether all values have been reached.
+        """
+        wanted = request = replace(self._request, **values)
+        if request == self._request and not always:
+            return None, True
+        if self._latest is not None and self._context.built is not None and self._sends_torques():
+            check_payload(wanted.payload, self._latest.robot, wanted.largest_payload)
+            now = time.monotonic()
+            request = approached(self._request, wanted, min(now - self._stepped, STEP_TIME))
+            self._stepped = now
+        built = None
+        if request.description:
+            built = self._latest = make_robot(request, self._latest)
+            built.prepared = self._prepare(built)
+        self._request = request
+        return built, request == wanted
+
+    def _prepare(self, built: Built) -> list[Any]:
+        """Return the result of ``prepare`` of each component, or its error."""
+        robot = built.robot
+        prepare_conversions()
+        if robot.model.loops:
+            widest_gap(robot, robot.neutral())  # compiles the kernel for each state
+        prepared: list[Any] = []
+        for component in self._context.components:
+            try:
+                if robot.model.loops and not component.knows_loops:
+                    expected = 'none, or locked_joints for all joints of a loop, as of a gripper'
+                    raise InvalidArgumentError('loops', 'are not known to this node', expected)
+                prepared.append(component.prepare(robot, built.description))
+            except Exception as error:
+                if not isinstance(error, DynamicsRosError):
+                    component.faults.report('making ready for the robot', error)
+                prepared.append(error)
+        return prepared
+
+    def rebuild(self, subject: str) -> None:
+        """Prepare the components again for the same robot."""
+        if self._context.threads.executor is not None:
+            self.change(subject, always=True)
+
+    def change_and_report(self, subject: str, **values: Any) -> None:
+        """Change the robot; report a refusal in diagnostics and in the log."""
+        future = self.change(subject, **values)
+        self._order[subject] += 1
+        number = self._order[subject]
+
+        def report(done: Future[None]) -> None:
+            # The success of a change says nothing of one that was refused after it.
+            if done.exception() is not None or number == self._order[subject]:
+                self._record(subject, done.exception())
+
+        future.add_done_callback(report)
+
+    def report(self, subject: str, error: BaseException | None) -> None:
+        """Report the error of a subject in diagnostics and log; None: it is no longer refused."""
+        self._order[subject] += 1
+        self._record(subject, error)
+
+    def _record(self, subject: str, error: BaseException | None) -> None:
+        if isinstance(error, SupersededError):
+            return
+        if error is None:
+            self._refused.pop(subject, None)
+        else:
+            if not isinstance(error, DynamicsRosError):
+                self._context.faults.report(subject, error)
+            kept = '; the one before is kept' if self._context.built is not None else ''
+            text = f'{subject} refused: {error}{kept}'
+            now = time.monotonic()
+            if text != self._refused.get(subject) and now - self._logged[0] > LOGGED_SECONDS:
+                self._logged.append(now)
+                self._context.node.get_logger().error(text)
+            self._refused[subject] = text
+        self._context.notify_change()
+
+    def _values_of(self, names: Sequence[str]) -> dict[str, Any]:
+        return {name: getattr(self._parameters.values, name) for name in names}
+
+    def _parameters_changed(self, names: frozenset[str]) -> None:
+        if self._context.threads.executor is None:
+            return
+        if 'robot_description' in names and self._description():
+            self._use_description(self._description())
+        if 'gravity' in names:
+            # A separate change, like that of the service, so that it replaces no other change.
+            self.change_and_report('gravity', **self._values_of(['gravity']))
+        if names - NO_REBUILD - {'gravity'}:
+            self.change_and_report('parameters', **self._values_of(OF_PARAMETERS))
+
+    def _description(self) -> str | DescriptionFile:
+        """Return the description of the parameter, else the file, else that of the topic, or ''."""
+        text = self._parameters.values.robot_description
+        return text or self._file or self._topic_description
+
+    def _on_description(self, message: String) -> None:
+        self._topic_description = message.data
+        given = self._parameters.values.robot_description
+        if not given and self._file is None:
+            self._use_description(message.data)
+        elif given and message.data != given:
+            self._context.node.get_logger().warning(
+                'the topic robot_description tells of another robot than the parameter of that '
+                'name, which is used',
+                once=True,
+            )
+
+    def _use_description(self, given: str | DescriptionFile) -> None:
+        if isinstance(given, str) and not given.strip():
+            self.report('robot_description', ModelError('robot_description', 'is empty'))
+            return
+        self.change_and_report('robot_description', description=given)
 
 
 class RobotContext:
@@ -49,7 +424,8 @@ class RobotContext:
         node: node of the parameters of the robot and of the inputs.
         parameters: parameters of the robot.
         threads: worker threads, and coroutines that wait.
-        changes: the robot and its changes.
+        built: the current robot with the request that it was built from, or None.
+        changes: changes of the robot.
         inputs: joint states and odometry.
         components: components, in the order in which they process a state.
         names: names of the frames in messages.
@@ -72,11 +448,8 @@ class RobotContext:
         self.parameters.add_listener(self._parameters_changed)
         self.parameters.add_check(lambda values: check_gravity('gravity', values.gravity))
         self.parameters.add_check(lambda values: check_loops(values.loops))
-        self.changes = RobotChanges(
-            *(node, self.parameters, self.threads, self.components),
-            self._adopt,
-            self.notify_change,
-        )
+        self.built: Built | None = None
+        self.changes = RobotChanges(self)
         self.inputs = RobotInputs(
             node, self.parameters, self._on_state, self._update_names, self.notify_change
         )
@@ -96,8 +469,8 @@ class RobotContext:
         self.threads.executor = executor
         for component in self.components:
             component.faults.guarded('starting', component.start)()
+        self.warm_up()
         self.changes.build_first()
-        self._warm_up()
 
     def end(self) -> None:
         """Let the components send their last messages before the process ends."""
@@ -110,11 +483,6 @@ class RobotContext:
             self.faults.guarded('reporting a change', listener)()
 
     # --- the robot ------------------------------------------------------------------------------
-
-    @property
-    def built(self) -> Built | None:
-        """The current robot with the request that it was built from, or None."""
-        return self.changes.built
 
     @property
     def robot(self) -> Robot | None:
@@ -160,7 +528,7 @@ class RobotContext:
         robot: Robot,
         kernels: Iterable[KernelKey],
         function: Callable[[], Answer],
-        worker: Worker | None = None,
+        takes_long: bool = False,
     ) -> Answer:
         """Evaluate a function for a request: at once if its kernels exist, else in a thread.
 
@@ -168,35 +536,25 @@ class RobotContext:
             robot: the current robot when the request arrived.
             kernels: keys of the kernels that the function uses.
             function: computes the result.
-            worker: thread for functions that take long even with existing kernels.
+            takes_long: whether it takes long even with existing kernels.
 
         Raises:
             DynamicsRosError: the error of the function, or too many requests are waiting.
         """
         needed = frozenset(kernels)
         check_kernels(robot, needed)
-        ready, builder = robot.has_kernels(needed), self.threads.builder
-        if ready and worker is None:
+        if not takes_long and robot.has_kernels(needed):
             return function()
-        builder.hold(1)
-        try:
-            return await self.submit(worker if ready and worker else builder, function)
-        finally:
-            builder.hold(-1)
+        return await self.threads.submit(self.threads.requests, function)
 
-    def submit(
-        self, worker: Worker, function: Callable[[], Answer], subject: str = ''
-    ) -> Future[Answer]:
-        """Run a function in the thread of a worker; arguments as of ``Threads.submit``."""
-        return self.threads.submit(worker, function, subject)
-
-    def _adopt(self, built: Built) -> None:
+    def adopt(self, built: Built) -> None:
+        """Switch the components to a robot that was prepared for them."""
         for component, prepared in zip(self.components, built.prepared, strict=True):
             try:
                 component.leave(prepared)
             except Exception as error:
                 component.failed(error)
-        self.changes.built = built
+        self.built = built
         self.inputs.adopt(built)
         self.begin_epoch()
         self._update_names()
@@ -213,15 +571,13 @@ class RobotContext:
                 component.problem = component.unavailable_reason
         self.node.get_logger().info(
             f'robot {built.robot.name!r} is ready: {built.robot.nv} '
-            f'{"degree" if built.robot.nv == 1 else "degrees"} of freedom, made in '
-            f'{built.seconds:.2f} s'
+            f'{"degree" if built.robot.nv == 1 else "degrees"} of freedom'
         )
-        self._warm_up()
 
-    def _warm_up(self) -> None:
-        """Prepare for requests in a thread."""
+    def warm_up(self) -> None:
+        """Prepare for requests in a thread, unless the robot is being changed."""
         own = chain.from_iterable(component.warm_up() for component in self.components)
-        self.threads.builder.prepare([*own, give_back, self._freeze])
+        self.threads.requests.prepare([*own, give_back, self._freeze])
 
     def _freeze(self) -> None:
         """Have collections skip what exists, once the first robot is ready.
@@ -255,7 +611,6 @@ class RobotContext:
         self.begin_epoch()
         if self.buffer is not None:
             self.buffer.joint_timeout = self.parameters.values.joint_timeout
-        self._update_names()
 
     def _on_state(self, state: RobotState, answer: bool) -> None:
         """Process a new state in all components, and publish their outputs if ``answer`` is set."""
@@ -369,8 +724,3 @@ class RobotComponent(Component, ABC, Generic[Settings]):
         """Arrays of the current state, which kernels of messages read."""
         assert self.context.buffer is not None, 'outputs are computed only for a state'
         return self.context.buffer
-
-    def rate_of(self, name: str) -> float:
-        """Return the maximum rate of an output by the parameter ``publish_rates.NAME`` [Hz]."""
-        values: Any = self.values
-        return cap(getattr(values.publish_rates, name), values.publish_rate)

@@ -13,10 +13,9 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.node import Node
 
 from dynamics_ros.estimation.samples.robot_state import describe_not_finite, describe_stale
-from dynamics_ros.nodes.context import RobotContext
+from dynamics_ros.nodes.context import Component, RobotContext
 from dynamics_ros.nodes.outputs import RELIABLE
 from dynamics_ros.nodes.reporting import steady_timer
-from dynamics_ros.nodes.robot_changes import Component
 from dynamics_ros.reasons import KEY, Explanation, Reason, reason_of
 from dynamics_ros.wire.conversions import diagnostic_status, header
 

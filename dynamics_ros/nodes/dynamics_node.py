@@ -28,13 +28,12 @@ from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.kernels import Kernel
 from dynamics_ros.multibody.large_robots import is_large
 from dynamics_ros.nodes.context import RobotComponent, RobotContext
-from dynamics_ros.nodes.lifecycle import UNCONFIGURED, LifecycleCallbacks, ManagedNode
+from dynamics_ros.nodes.lifecycle import LifecycleCallbacks, ManagedNode
 from dynamics_ros.nodes.load import gravity_in_root
 from dynamics_ros.nodes.outputs import FRESH, LATCHED, Output, Publication, publish
 from dynamics_ros.nodes.payload_action import PayloadAction
 from dynamics_ros.nodes.robot_request import check_payload
-from dynamics_ros.nodes.services import external_wrenches, requested_state, serve
-from dynamics_ros.nodes.workers import Worker
+from dynamics_ros.nodes.services import external_wrenches, serve, state_of
 from dynamics_ros.parameters.dynamics import (
     NO_PAYLOAD,
     DynamicsParameters,
@@ -57,6 +56,7 @@ from dynamics_ros.wire.conversions import (
 )
 from dynamics_ros.wire.services import (
     TERMS,
+    RequestedState,
     fill_accelerations,
     fill_terms,
     fill_torques,
@@ -114,6 +114,11 @@ def _gravity_of(robot: Robot, names: Sequence[str]) -> Kernel | Array:
     return robot.kernel('gravity_of', *names)
 
 
+IN_LOOPS = {
+    'inverse_dynamics': inverse_dynamics_in_loops,
+    'forward_dynamics': forward_dynamics_in_loops,
+}
+
 Efforts = tuple[NDArray[np.float64], tuple[LimitViolation, ...]]
 
 
@@ -142,8 +147,6 @@ def efforts_of(
     return feed_forward.efforts(motion), feed_forward.violations(motion)
 
 
-NAME = 'dynamics_node'
-
 MOVING = 0.05
 """Gain of joint speed from which torques that an arm does not carry move it [rad/s or m/s]."""
 
@@ -162,6 +165,7 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
 
     def __init__(self, node: ManagedNode, context: RobotContext) -> None:
         super().__init__(node, context, DynamicsParameters)
+        check_unique(self.values.command_joints)
         self.parameters.add_check(self._check)
         self.parameters.add_listener(self._changed)
         self._prepared: PreparedDynamics | None = None
@@ -172,16 +176,15 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
         self._torques = Output(node, JointState, '~/gravity_torques')
         self._payload = Output(node, Payload, 'payload', LATCHED)
         self._gravity = Output(node, Vector3Stamped, 'gravity', LATCHED)
-        self._published: dict[str, Any] = {}
-        for kind, name, handler in (
-            (ComputeInverseDynamics, 'compute_inverse_dynamics', self._inverse_dynamics),
-            (ComputeForwardDynamics, 'compute_forward_dynamics', self._forward_dynamics),
-            (ComputeDynamicsTerms, 'compute_dynamics_terms', self._dynamics_terms),
-            (SetPayload, 'set_payload', self._set_payload),
-            (SetGravity, 'set_gravity', self._set_gravity),
-            (ComputeTrajectoryEfforts, 'compute_trajectory_efforts', self._trajectory_efforts),
-        ):
-            serve(node, kind, f'~/{name}', handler)
+        self._published: tuple[Any, Any] = None, None
+        serve(node, ComputeInverseDynamics, '~/compute_inverse_dynamics', self._inverse_dynamics)
+        serve(node, ComputeForwardDynamics, '~/compute_forward_dynamics', self._forward_dynamics)
+        serve(node, ComputeDynamicsTerms, '~/compute_dynamics_terms', self._dynamics_terms)
+        serve(node, SetPayload, '~/set_payload', self._set_payload)
+        serve(node, SetGravity, '~/set_gravity', self._set_gravity)
+        serve(
+            node, ComputeTrajectoryEfforts, '~/compute_trajectory_efforts', self._trajectory_efforts
+        )
         self._identification = PayloadAction(self, self._apply_payload)
 
     @property
@@ -234,8 +237,6 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
 
     def adopt(self, prepared: PreparedDynamics) -> None:
         """Switch to the kernels of a robot, and publish payload and gravity."""
-        if prepared.commands is None:
-            self._end_commands()
         self._prepared, self._state = prepared, None
         self._publish_load()
 
@@ -244,21 +245,22 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
         context, published = self.context, self._published
         assert context.built is not None
         payload, gravity = context.built.request.payload, context.built.request.gravity
-        current = {'payload': payload, 'gravity': (context.root_frame_id(), gravity)}
-        if published.get('payload') != payload:
-            head = header(context.now(), context.names.frame_id_of(payload.frame))
+        now, root = context.now(), context.root_frame_id()
+        if published[0] != payload:
+            head = header(now, context.names.frame_id_of(payload.frame))
             matrix = payload.inertia_matrix()
             inertia = inertia_message(payload.mass, payload.center_of_mass, matrix)
             self._payload.publish(Payload(header=head, inertia=inertia))
-        if published.get('gravity') != current['gravity']:
-            head = header(context.now(), context.root_frame_id())
-            self._gravity.publish(Vector3Stamped(header=head, vector=fill(Vector3(), gravity)))
-        self._published = current
+        if published[1] != (root, gravity):
+            vector = fill(Vector3(), gravity)
+            self._gravity.publish(Vector3Stamped(header=header(now, root), vector=vector))
+        self._published = payload, (root, gravity)
 
     def leave(self, prepared: Any) -> None:
         """End the gravity commands if the other robot cannot be used."""
         if isinstance(prepared, Exception):
-            self._end_commands()
+            if self.sends_torques:
+                self.deactivate()
             self._prepared = None
 
     def warm_up(self) -> Sequence[Callable[[], object]]:
@@ -277,15 +279,13 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
 
     def details(self) -> dict[str, str]:
         """Return payload, gravity and lifecycle state."""
-        built = self.context.built
-        if built is None:
+        if self.context.built is None:
             return {}
-        payload = built.request.payload
-        payload_text = f'{payload.mass:g} kg at {payload.frame}' if payload.mass else 'none'
-        gravity = ' '.join(f'{component:g}' for component in built.request.gravity)
+        request = self.context.built.request
+        mass, frame = request.payload.mass, request.payload.frame
         return {
-            'payload': payload_text,
-            'gravity [m/s^2]': gravity,
+            'payload': f'{mass:g} kg at {frame}' if mass else 'none',
+            'gravity [m/s^2]': ' '.join(f'{component:g}' for component in request.gravity),
             'lifecycle': self.node.lifecycle,
         }
 
@@ -294,18 +294,17 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
         self.node.end()
 
     def start(self) -> None:
-        """Start the commands, and apply the payload of the parameters."""
-        self._start_commands()
+        """Start the commands if there are command joints, and apply the payload."""
+        if self.values.command_joints:
+            self.node.begin(self.values.autostart)
         payload = self.values.payload.or_none()
         if payload.mass:
             self.context.changes.change_and_report('payload', payload=payload)
 
     def _check(self, values: DynamicsParameters) -> None:
-        check_unique(values.command_joints)
         robot = self.context.robot
         if robot is None:
             return
-        check_known(robot, values.command_joints)
         if values.payload.mass and values.payload.frame not in robot.frame_names:
             self.context.names.required_frame(robot, values.payload.frame, 'payload.frame')
         check_payload(values.payload, robot, self.context.parameters.values.largest_payload)
@@ -315,9 +314,6 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
         if any(name.startswith('payload.') for name in names):
             payload = self.values.payload.or_none()
             self.context.changes.change_and_report('payload', payload=payload)
-        if 'command_joints' in names:
-            self._start_commands()
-            self.context.changes.rebuild(NAME)
 
     # --- topics ---------------------------------------------------------------------------------
 
@@ -338,11 +334,11 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
         if prepared is None:
             return []
         efforts = partial(empty_efforts, tuple(prepared.robot.joint_v_indices))
-        torques, rate = {'effort': self._source(prepared.torques)}, self.rate_of
-        found = [publish(self._torques, efforts, torques, FRESH, rate('gravity_torques'))]
+        torques, rate = {'effort': self._source(prepared.torques)}, self.values.publish_rate
+        found = [publish(self._torques, efforts, torques, FRESH, rate)]
         if self.sends_torques and self._commands is not None and prepared.commands is not None:
             zeros, commands = self._zeros, {'data': self._source(prepared.commands)}
-            found.append(publish(self._commands, zeros, commands, FRESH, rate('gravity_commands')))
+            found.append(publish(self._commands, zeros, commands, FRESH, rate))
         return found
 
     def _source(self, torques: Kernel | Array) -> Source:
@@ -384,16 +380,6 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
             self._commands.close()
             self._commands = None
 
-    def _start_commands(self) -> None:
-        """Configure and activate the node if ``autostart`` is set and there are command joints."""
-        if self.values.command_joints and self.node.lifecycle == UNCONFIGURED:
-            self.node.begin(self.values.autostart)
-
-    def _end_commands(self) -> None:
-        """Send the last command before a robot without command joints."""
-        if self.sends_torques:
-            self.deactivate()
-
     def _commands_changed(self) -> None:
         """Update the outputs after commands have begun or ended."""
         self.context.begin_epoch()
@@ -413,51 +399,33 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
     # --- services -------------------------------------------------------------------------------
 
     async def _inverse_dynamics(self, request: Any, response: Any) -> None:
-        state = await requested_state(
-            self.context, request.state, request.base_pose, request.base_twist
-        )
-        robot = state.robot
-        assert self.context.buffer is not None
-        acceleration = requested_acceleration(request, state, self.context.buffer)
-        wrenches = external_wrenches(self.context, robot, request.external_wrenches)
-        q, v = state.q, state.required('velocity')
-        method = inverse_dynamics_in_loops if robot.model.loops else Robot.inverse_dynamics
-
-        def compute() -> Array:
-            self.context.check_closed(robot, q)
-            return method(robot, q, v, acceleration, wrenches)
-
-        tau = await self.context.compute(
-            robot, [('inverse_dynamics', *wrenches)], compute, self._thread_for(robot)
-        )
-        fill_torques(response, robot, state.stamp, tau)
+        state, buffer = await state_of(self.context, request), self.context.buffer
+        assert buffer is not None
+        a = requested_acceleration(request, state, buffer)
+        tau = await self._solve('inverse_dynamics', request, state, a)
+        fill_torques(response, state.robot, state.stamp, tau)
 
     async def _forward_dynamics(self, request: Any, response: Any) -> None:
-        state = await requested_state(
-            self.context, request.state, request.base_pose, request.base_twist
-        )
-        robot = state.robot
+        state = await state_of(self.context, request)
+        a = await self._solve('forward_dynamics', request, state, state.required('effort'))
+        fill_accelerations(response, state.robot, a)
+
+    async def _solve(self, name: str, request: Any, state: RequestedState, given: Array) -> Array:
+        """Return the result (nv) of forward or inverse dynamics for efforts or accelerations."""
+        robot, q, v = state.robot, state.q, state.required('velocity')
         wrenches = external_wrenches(self.context, robot, request.external_wrenches)
-        q, v, effort = state.q, state.required('velocity'), state.required('effort')
-        method = forward_dynamics_in_loops if robot.model.loops else Robot.forward_dynamics
+        loops = bool(robot.model.loops)
+        method = IN_LOOPS[name] if loops else getattr(Robot, name)
 
         def compute() -> Array:
             self.context.check_closed(robot, q)
-            return method(robot, q, v, effort, wrenches)
+            result: Array = method(robot, q, v, given, wrenches)
+            return result
 
-        a = await self.context.compute(
-            robot, [('forward_dynamics', *wrenches)], compute, self._thread_for(robot)
-        )
-        fill_accelerations(response, robot, a)
-
-    def _thread_for(self, robot: Robot) -> Worker | None:
-        """Return the thread for closed loops, which may need further kernels; else None."""
-        return self.context.threads.searches if robot.model.loops else None
+        return await self.context.compute(robot, [(name, *wrenches)], compute, takes_long=loops)
 
     async def _dynamics_terms(self, request: Any, response: Any) -> None:
-        state = await requested_state(
-            self.context, request.state, request.base_pose, request.base_twist
-        )
+        state = await state_of(self.context, request)
         q, v = state.q, state.required('velocity')
 
         await self.context.compute(
@@ -480,7 +448,7 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
             robot,
             [('inverse_dynamics',), ('gravity',)],
             lambda: efforts_of(robot, motion, q, settings),
-            self.context.threads.searches,
+            takes_long=True,
         )
         response.trajectory = request.trajectory
         fill_efforts(response.trajectory, motion, efforts)

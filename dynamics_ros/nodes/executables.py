@@ -22,7 +22,7 @@ from dynamics_ros.nodes.context import RobotContext
 from dynamics_ros.nodes.diagnostics import Diagnostics, start_reports
 from dynamics_ros.nodes.guarded_node import GuardedNode
 from dynamics_ros.nodes.lifecycle import ManagedNode
-from dynamics_ros.nodes.load import GravityFollower, LoadSubscriber
+from dynamics_ros.nodes.load import LoadSubscriber
 from dynamics_ros.nodes.parameters import check_undeclared
 from dynamics_ros.nodes.process import Application, run
 
@@ -83,7 +83,6 @@ def build(*names: str) -> Application:
         _add_collision_detector(context)
     components = context.components
     start_reports(host, [Diagnostics(context, component) for component in components])
-    GravityFollower(context)
     all_nodes = [component.node for component in components]
     check_undeclared(all_nodes, host if components[1:] else None)
     return Application(all_nodes, context)

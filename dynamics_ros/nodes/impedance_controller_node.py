@@ -173,9 +173,9 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, PreparedArm]):
 
     # --- the robot ------------------------------------------------------------------------------
 
-    def prepare(self, robot: Robot, default_frame: str, *_: object) -> PreparedArm:
+    def prepare(self, robot: Robot, *_: object) -> PreparedArm:
         """Check frame and joints, and compile the kernels."""
-        return PreparedArm.of(robot, self.parameters.values, default_frame)
+        return PreparedArm.of(robot, self.parameters.values, robot.tool_frame)
 
     def leave(self, prepared: Any) -> None:
         """Bring the arm to rest, unless the new robot has the same joints in the same order."""
@@ -245,7 +245,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, PreparedArm]):
                 raise InvalidArgumentError(name, 'set while active', 'deactivation before')
         built = self.context.built
         if built is not None:
-            selected(built.robot, values, built.default_frame)
+            selected(built.robot, values, built.robot.tool_frame)
             arm_settings(built.robot, values, np.eye(6), np.eye(3))
             if values.stiffness_frame:
                 neutral = built.robot.neutral()

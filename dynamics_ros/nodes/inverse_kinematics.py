@@ -6,9 +6,8 @@ from __future__ import annotations
 
 import time
 from array import array
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -18,7 +17,6 @@ from geometry_msgs.msg import PoseStamped
 from sensor_msgs.msg import JointState
 
 from dynamics_ros.collision import Collisions
-from dynamics_ros.computed_once import computed_once
 from dynamics_ros.errors import (
     DynamicsRosError,
     InvalidArgumentError,
@@ -82,91 +80,6 @@ Outcome = tuple[list['InverseKinematicsResult'], float]
 """Solutions, the nearest to the seed first, or one result without success; and the duration [s]."""
 
 
-@dataclass(frozen=True)
-class Search:
-    """Search of inverse kinematics.
-
-    Attributes:
-        targets: targets of one or several frames.
-        seed: configuration from which the search starts (nq).
-        count: maximum number of solutions.
-        timeout: time limit, including the time spent waiting for other searches [s].
-        options: further options of the solver.
-        several_options: further options of a search for several solutions.
-        received: time of the request by time.monotonic() [s].
-    """
-
-    targets: Sequence[Target]
-    seed: Array
-    count: int
-    timeout: float
-    options: dict[str, Any]
-    several_options: Mapping[str, Any] = field(default_factory=dict)
-    received: float = field(default_factory=time.monotonic)
-
-    @computed_once
-    def frames(self) -> tuple[str, ...]:
-        """Frames to move."""
-        return tuple([frame for frame, _ in self.targets])
-
-    @computed_once
-    def kernels(self) -> frozenset[KernelKey]:
-        """Keys of the needed kernels, other than those of the solver."""
-        jacobians = (('jacobian', frame, 'local_world_aligned') for frame in self.frames)
-        return frozenset([*jacobians, *(('forward_kinematics', frame) for frame in self.frames)])
-
-    @computed_once
-    def goal(self) -> tuple[Any, Any]:
-        """Target pose (4, 4) and its frame, or several of each."""
-        if len(self.targets) == 1:
-            return self.targets[0][1], self.frames[0]
-        return np.array([pose for _, pose in self.targets]), self.frames
-
-    def run(self, robot: Robot, free_since: float) -> Outcome:
-        """Run the search and return its outcome.
-
-        Only time spent waiting for the previous searches counts towards the time limit, not
-        compilation or the delays of a busy machine before the search.
-
-        Args:
-            robot: the robot.
-            free_since: end of the previous search by time.monotonic() [s].
-
-        Raises:
-            SearchError: other searches have used up the time limit.
-        """
-        remaining = self.timeout - max(free_since - self.received, 0.0)
-        if remaining < MIN_TIME_SHARE * self.timeout:
-            text = f'other searches have taken all of its {self.timeout:g} s; ask again'
-            raise SearchError('timed_out', text)
-        if self.count == 1:
-            return self.run_one(robot, remaining)
-        started, (poses, frames) = time.monotonic(), self.goal
-        found = robot.all_inverse_kinematics(
-            poses,
-            frames,
-            self.seed,
-            max_solutions=min(self.count, MAX_SOLUTIONS),
-            timeout=SEVERAL_SHARE * remaining,
-            **self.options,
-            **self.several_options,
-        )
-        elapsed = time.monotonic() - started
-        if not found:
-            return self.run_one(robot, max(remaining - elapsed, (1.0 - SEVERAL_SHARE) * remaining))
-        for result in found:
-            _ = result.manipulability  # computed here, where its kernel may be compiled
-        return list(found), elapsed
-
-    def run_one(self, robot: Robot, timeout: float) -> Outcome:
-        """Search for one solution for a time [s]."""
-        result = robot.inverse_kinematics(*self.goal, self.seed, timeout=timeout, **self.options)
-        if result.success:
-            _ = result.manipulability  # as in ``run``
-        _solved.setdefault(robot, set()).add(self.frames)
-        return [result], result.elapsed
-
-
 TF_TIMEOUT = 0.5
 """Time that a request waits for tf to provide a frame outside of the model [s]."""
 
@@ -183,6 +96,7 @@ class InverseKinematicsService:
         self._transforms = Transforms(component.node)
         self._obstacles = Obstacles(component.node, component.context)
         self._links: tuple[Description, float, Collisions] | None = None
+        self._free_since = 0.0  # end of the last search in the other thread
 
     async def answer(self, request: Any, response: Any) -> None:
         """Search for the solutions of a request and fill the response."""
@@ -193,20 +107,13 @@ class InverseKinematicsService:
             context, request.seed, request.base_pose, argument='seed', limit=limit
         )
         robot, stamp, buffer = seed.robot, seed.stamp, context.inputs.buffer
-        tolerances = defaults.position_tolerance, defaults.rotation_tolerance
         assert buffer is not None, 'a seed requires a buffer'
-        options, several_options = search_options(request, *tolerances, buffer, seed.q)
+        options = search_options(request, defaults.tolerances, buffer, seed.q)
         if request.avoid_collisions:
             options['collisions'] = await self.collisions(robot)
-        search = Search(
-            targets=await self._targets(seed, request, options['position_only']),
-            seed=seed.q,
-            count=max(request.max_solutions, 1),
-            timeout=timeout,
-            options=options,
-            several_options=several_options,
-        )
-        results, elapsed = await self.find(robot, search)
+        targets = await self._targets(seed, request, options['position_only'])
+        count = max(request.max_solutions, 1)
+        results, elapsed = await self.find(robot, targets, seed.q, timeout, options, count)
         best = results[0]
         response.position_error = best.position_error
         response.rotation_error = best.rotation_error
@@ -252,22 +159,79 @@ class InverseKinematicsService:
         description = context.built.description
         if self._links is None or self._links[:2] != (description, margin):
             links = await context.compute(
-                robot, (), lambda: links_of(robot, description, margin), context.threads.searches
+                robot, (), lambda: links_of(robot, description, margin), takes_long=True
             )
             self._links = description, margin, links
         return self._obstacles.around(self._links[2])
 
-    async def find(self, robot: Robot, search: Search) -> Outcome:
-        """Run a search: here if it succeeds at once, otherwise in the thread of searches."""
-        prepared = search.frames in _solved.get(robot, ()) and robot.has_kernels(search.kernels)
-        if prepared and search.count == 1 and not robot.model.loops:
-            outcome = search.run_one(robot, min(MAX_BLOCKING_TIME, search.timeout))
+    async def find(
+        self,
+        robot: Robot,
+        targets: Sequence[Target],
+        seed: Array,
+        timeout: float,
+        options: dict[str, Any],
+        count: int = 1,
+    ) -> Outcome:
+        """Search: here if it succeeds at once, otherwise in the thread of requests.
+
+        Args:
+            robot: the robot.
+            targets: targets of one or several frames.
+            seed: configuration from which the search starts (nq).
+            timeout: time limit, including the time spent waiting for other searches [s].
+            options: further options of ``Robot.all_inverse_kinematics``.
+            count: maximum number of solutions.
+
+        Raises:
+            SearchError: other searches have used up the time limit.
+        """
+        received, frames = time.monotonic(), tuple([frame for frame, _ in targets])
+        goal: tuple[Any, Any] = targets[0][1], frames[0]
+        if targets[1:]:
+            goal = np.array([pose for _, pose in targets]), frames
+        jacobians = [('jacobian', frame, 'local_world_aligned') for frame in frames]
+        kernels = frozenset([*jacobians, *[('forward_kinematics', frame) for frame in frames]])
+        of_one = {key: x for key, x in options.items() if key != 'min_separation'}
+
+        def one(limit: float) -> Outcome:
+            result = robot.inverse_kinematics(*goal, seed, timeout=limit, **of_one)
+            if result.success:
+                _ = result.manipulability  # computed here, where its kernel may be compiled
+            _solved.setdefault(robot, set()).add(frames)
+            return [result], result.elapsed
+
+        def search() -> Outcome:
+            # Time spent waiting for other searches counts towards the limit, not compilation or the
+            # delays of a busy machine before the search.
+            remaining = timeout - max(self._free_since - received, 0.0)
+            if remaining < MIN_TIME_SHARE * timeout:
+                text = f'other searches have taken all of its {timeout:g} s; ask again'
+                raise SearchError('timed_out', text)
+            if count == 1:
+                return one(remaining)
+            begin, share, most = time.monotonic(), SEVERAL_SHARE * remaining, MAX_SOLUTIONS
+            several = {'max_solutions': min(count, most), 'timeout': share, **options}
+            found = robot.all_inverse_kinematics(*goal, seed, **several)
+            elapsed = time.monotonic() - begin
+            if not found:
+                return one(remaining - min(elapsed, share))
+            for result in found:
+                _ = result.manipulability
+            return list(found), elapsed
+
+        def run() -> Outcome:
+            try:
+                return search()
+            finally:
+                self._free_since = time.monotonic()
+
+        prepared = frames in _solved.get(robot, ()) and robot.has_kernels(kernels)
+        if prepared and count == 1 and not robot.model.loops:
+            outcome = one(min(MAX_BLOCKING_TIME, timeout))
             if outcome[0][0].success:
                 return outcome
-        worker = self._context.threads.searches
-        return await self._context.compute(
-            robot, search.kernels, lambda: search.run(robot, worker.free_since), worker
-        )
+        return await self._context.compute(robot, kernels, run, takes_long=True)
 
     async def target(
         self,
@@ -469,27 +433,20 @@ class MoveItServices:
         seed = await self._state(request.robot_state, seconds(request.timeout))
         robot, defaults = seed.robot, values.inverse_kinematics
         check_count(robot, len(request.pose_stamped_vector), 'pose_stamped_vector')
-        search = Search(
-            targets=[
-                await searches.target(seed, pose, self._link(robot, link), name=name)
-                for link, pose, name in self._targets(request)
-            ],
-            seed=seed.q,
-            count=1,
-            timeout=defaults.time_limit(min(seconds(request.timeout), defaults.max_timeout)),
-            options={
-                'position_tolerance': defaults.position_tolerance,
-                'rotation_tolerance': defaults.rotation_tolerance,
-            },
-        )
+        targets = [
+            await searches.target(seed, pose, self._link(robot, link), name=name)
+            for link, pose, name in self._targets(request)
+        ]
+        limit = defaults.time_limit(min(seconds(request.timeout), defaults.max_timeout))
+        options: dict[str, Any] = {**defaults.tolerances}
         if request.avoid_collisions and values.avoid_collisions_policy != 'ignore':
             text = (
                 'avoid_collisions: {}; expected false, or the parameter avoid_collisions_policy '
                 "set to 'ignore'"
             )
             with refused_as(Code.COLLISION_CHECKING_UNAVAILABLE, DynamicsRosError, text=text):
-                search.options['collisions'] = await searches.collisions(robot)
-        (best,), _ = await searches.find(robot, search)
+                options['collisions'] = await searches.collisions(robot)
+        (best,), _ = await searches.find(robot, targets, seed.q, limit, options)
         if not best.success:
             raise SearchError.of(best)
         solution = response.solution.joint_state

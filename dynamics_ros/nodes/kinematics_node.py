@@ -12,7 +12,7 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PoseStamped, TwistStamped
 from rclpy.node import Node
-from visualization_msgs.msg import MarkerArray
+from visualization_msgs.msg import Marker, MarkerArray
 
 from dynamics_ros.algorithms.quantity import Reference
 from dynamics_ros.errors import InvalidArgumentError
@@ -32,7 +32,7 @@ from dynamics_ros.nodes.outputs import (
     publish,
 )
 from dynamics_ros.nodes.robot_request import FrameNames, check_count
-from dynamics_ros.nodes.services import requested_state, serve
+from dynamics_ros.nodes.services import serve, state_of
 from dynamics_ros.parameters.kinematics import KinematicsParameters
 from dynamics_ros.parameters.robot import known_frames
 from dynamics_ros.robot import Robot
@@ -40,7 +40,6 @@ from dynamics_ros.wire import markers
 from dynamics_ros.wire.conversions import (
     Array,
     finite_sequence,
-    header,
     message_type,
     pose_stamped,
     stamped,
@@ -62,13 +61,11 @@ class PreparedKinematics(NamedTuple):
     Attributes:
         robot: the robot.
         frames: frames with topics.
-        reference: reference of the twists.
         tree: transforms for tf; None if tf is not published.
     """
 
     robot: Robot
     frames: tuple[str, ...]
-    reference: str
     tree: LinkTree | None
 
     @property
@@ -119,33 +116,29 @@ class Kinematics(RobotComponent[KinematicsParameters]):
         self._prepared: PreparedKinematics | None = None
         self._frame_outputs = FrameOutputs(node, {'pose': PoseStamped, 'twist': TwistStamped})
         self._markers = Output(node, MarkerArray, '~/markers')
-        self._tf: dict[str, Output] = {}
-        self._fixed: tuple[LinkTree | None, str] = None, ''
-        self._create_tf()
+        qualities = {'/tf': RELIABLE, '/tf_static': LATCHED} if self.values.publish_tf else {}
+        self._tf = {x: Output(node, tf_message(), x, qos) for x, qos in qualities.items()}
         self._searches = InverseKinematicsService(self, self._default_frame)
         self.moveit = MoveItServices(self, self._searches, self._default_frame)
         if self.values.moveit_services:
             self.moveit.offer()
-        for kind, name, handler in (
-            (ComputeForwardKinematics, 'compute_forward_kinematics', self._forward_kinematics),
-            (ComputeInverseKinematics, 'compute_inverse_kinematics', self._searches.answer),
-            (ComputeJacobian, 'compute_jacobian', self._jacobian),
-        ):
-            serve(node, kind, f'~/{name}', handler)
+        search, poses = self._searches.answer, self._forward_kinematics
+        serve(node, ComputeForwardKinematics, '~/compute_forward_kinematics', poses)
+        serve(node, ComputeInverseKinematics, '~/compute_inverse_kinematics', search)
+        serve(node, ComputeJacobian, '~/compute_jacobian', self._jacobian)
 
     # --- the robot ------------------------------------------------------------------------------
 
-    def prepare(self, robot: Robot, default_frame: str, *_: object) -> PreparedKinematics:
+    def prepare(self, robot: Robot, *_: object) -> PreparedKinematics:
         """Check the frames, and compile the kernels of the topics."""
         values = self.values
-        frames = known_frames(robot, values.frames, default_frame)
-        reference = values.twist_reference
+        frames = known_frames(robot, values.frames, robot.tool_frame)
         topic_names(frames)
         for frame in frames:
             robot.kernel('pose', frame)
-            robot.kernel('frame_velocity', frame, reference)
+            robot.kernel('frame_velocity', frame, REFERENCES[0])
         tree = LinkTree.of(robot, base=values.publish_base_tf) if values.publish_tf else None
-        prepared = PreparedKinematics(robot, frames, reference, tree)
+        prepared = PreparedKinematics(robot, frames, tree)
         if prepared.has_mass:
             robot.kernel('center_of_mass')
         return prepared
@@ -153,20 +146,13 @@ class Kinematics(RobotComponent[KinematicsParameters]):
     def adopt(self, prepared: PreparedKinematics) -> None:
         """Switch to the frames of a robot: create their topics and publish fixed transforms."""
         self._frame_outputs.set_frames(prepared.frames)
-        self._delete_markers(self._prepared, prepared)
-        self._prepared = prepared
-        self._publish_fixed()
-
-    def _delete_markers(self, before: PreparedKinematics | None, after: PreparedKinematics) -> None:
-        """Delete the markers of frames and of a centre of mass that no longer exist."""
-        if before is None:
-            return
-        head = header(self.context.now(), self.context.root_frame_id())
-        deleted = markers.deletions(head, ('frames',), len(after.frames), len(before.frames))
-        if before.has_mass and not after.has_mass:
-            deleted.append(markers.deletion(head, 'center_of_mass'))
-        if deleted:
-            self._markers.publish(MarkerArray(markers=deleted))
+        before, self._prepared = self._prepared, prepared
+        if before and (before.frames, before.has_mass) != (prepared.frames, prepared.has_mass):
+            self._markers.publish(MarkerArray(markers=[Marker(action=Marker.DELETEALL)]))
+        if self._tf and (tree := prepared.tree) is not None:
+            names, now = self.context.names, self.context.now()
+            fixed = transforms_of(tree.fixed, tree.poses, names, now)
+            self._tf['/tf_static'].publish(fixed)
 
     def observe(self, state: RobotState) -> None:
         """Warn of a loop that the state contradicts; poses are those of the tree."""
@@ -178,32 +164,31 @@ class Kinematics(RobotComponent[KinematicsParameters]):
         prepared, outputs = self._prepared, self._frame_outputs
         if prepared is None:
             return []
-        self._publish_fixed()
-        rate, arrays, names, robot = self.rate_of, self.arrays, self.context.names, prepared.robot
+        rate, arrays = self.values.publish_rate, self.arrays
+        names, robot = self.context.names, prepared.robot
         found: list[Publication] = []
         poses = {x: Evaluate(robot.kernel('pose', x), (arrays.q,)) for x in prepared.frames}
         for frame, pose in poses.items():
             output = outputs[frame, 'pose']
             prototype = partial(pose_stamped, Time(), names.root, np.eye(4))
-            found.append(publish(output, prototype, {'pose': pose}, FRESH, rate('pose')))
-            frame_id = self._twist_frame(frame, prepared.reference)
+            found.append(publish(output, prototype, {'pose': pose}, FRESH, rate))
             output = outputs[frame, 'twist']
-            prototype = partial(stamped, TwistStamped, Time(), frame_id)
-            twist = robot.kernel('frame_velocity', frame, prepared.reference)
+            prototype = partial(stamped, TwistStamped, Time(), names.root)
+            twist = robot.kernel('frame_velocity', frame, REFERENCES[0])
             fields: Fields = {'twist': Evaluate(twist, (arrays.q, arrays.v))}
-            found.append(publish(output, prototype, fields, FRESH | VELOCITY, rate('twist')))
+            found.append(publish(output, prototype, fields, FRESH | VELOCITY, rate))
         tree = prepared.tree
         if self._tf and tree is not None and tree.transforms is not None:
             paths = tuple(f'transforms.{i}.transform' for i in range(len(tree.moving)))
             still = partial(transforms_of, tree.moving, [np.eye(4)] * len(tree.moving), names)
             fields = {paths: Evaluate(tree.transforms, (arrays.q,))}
-            found.append(publish(self._tf['/tf'], still, fields, FRESH, rate('tf')))
+            found.append(publish(self._tf['/tf'], still, fields, FRESH, rate))
         settings, count = self.values.markers, len(poses)
         fields = {f'markers.{i}.pose': pose for i, pose in enumerate(poses.values())}
         if prepared.has_mass:
             center = Evaluate(robot.kernel('center_of_mass'), (arrays.q,))
             fields[f'markers.{count}.pose.position'] = center
-        diameter = settings.center_of_mass_diameter if prepared.has_mass else 0.0
+        diameter = 0.5 * settings.axis_length if prepared.has_mass else 0.0
         axes = partial(markers.empty_frames, names.root, count, settings.axis_length, diameter)
         return [*found, publish(self._markers, axes, fields, FRESH, settings.rate)]
 
@@ -226,35 +211,11 @@ class Kinematics(RobotComponent[KinematicsParameters]):
         topic_names(values.frames)
         if self.context.robot is not None:
             known_frames(self.context.robot, values.frames, '')
-        if values.publish_tf:
-            tf_message()
 
     def _changed(self, names: frozenset[str]) -> None:
         self.context.begin_epoch()
-        if 'publish_tf' in names:
-            self._create_tf()
-        if names & {'frames', 'twist_reference', 'publish_tf', 'publish_base_tf'}:
+        if 'frames' in names:
             self.context.changes.rebuild(NAME)
-
-    def _create_tf(self) -> None:
-        """Create the publishers of transforms if the parameters ask for them."""
-        for output in self._tf.values():
-            output.close()
-        self._tf, self._fixed = {}, (None, '')
-        if self.values.publish_tf:
-            for topic, qos in (('/tf', RELIABLE), ('/tf_static', LATCHED)):
-                self._tf[topic] = Output(self.node, tf_message(), topic, qos)
-
-    def _publish_fixed(self) -> None:
-        """Publish the fixed transforms on /tf_static, unless they were published last."""
-        tree, names = self._prepared and self._prepared.tree, self.context.names
-        if not self._tf or tree is None:
-            return
-        if self._fixed[0] is tree and self._fixed[1] == names.prefix:
-            return
-        self._fixed = tree, names.prefix
-        message = transforms_of(tree.fixed, tree.poses, names, self.context.now())
-        self._tf['/tf_static'].publish(message)
 
     def _twist_frame(self, frame: str, reference: str) -> str:
         local = reference == 'local'
@@ -264,9 +225,7 @@ class Kinematics(RobotComponent[KinematicsParameters]):
 
     async def _forward_kinematics(self, request: Any, response: Any) -> None:
         reference = _reference(request.reference)
-        state = await requested_state(
-            self.context, request.state, request.base_pose, request.base_twist
-        )
+        state = await state_of(self.context, request)
         robot = state.robot
         check_count(robot, len(request.frames), 'frames')
         names = self.context.names
@@ -299,7 +258,7 @@ class Kinematics(RobotComponent[KinematicsParameters]):
 
     async def _jacobian(self, request: Any, response: Any) -> None:
         reference = _reference(request.reference)
-        state = await requested_state(self.context, request.state, request.base_pose)
+        state = await state_of(self.context, request)
         names = self.context.names
         frame = self._default_frame()
         if request.frame:

@@ -64,16 +64,6 @@ DELIVERY_TIMEOUT = 0.2
 """Maximum time to wait until subscribers have received the last command of a motion [s]."""
 
 
-def cap(rate: float, default: float = 0.0) -> float:
-    """Return the maximum rate of an output [Hz]; 0: no limit.
-
-    Args:
-        rate: rate of the output [Hz]; negative: use that of the node.
-        default: rate of the node [Hz].
-    """
-    return default if rate < 0.0 else rate
-
-
 class Output:
     """Publisher with detection of subscribers and a rate limit.
 

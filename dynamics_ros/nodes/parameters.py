@@ -8,10 +8,10 @@ is a group, and its name a prefix: ``observer.gain``.
 
 from __future__ import annotations
 
-import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -24,14 +24,13 @@ from rcl_interfaces.msg import (
     ParameterDescriptor,
     SetParametersResult,
 )
-from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import ParameterNotDeclaredException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
-from yaml import YAMLError
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, meant
 from dynamics_ros.nodes.rclpy_private import given_parameters
+from dynamics_ros.nodes.reporting import steady_timer
 from dynamics_ros.parameters.robot import REMOVED
 from dynamics_ros.ros_yaml import read_yaml
 from dynamics_ros.settings import NUMBERS, Declared, Settings, declared, replaced, undeclared
@@ -93,8 +92,7 @@ class ParameterSet(Generic[Settings]):
         self._storing = False
         self._changed: frozenset[str] = frozenset()
         self._next_call = 0.0
-        clock = Clock(clock_type=ClockType.STEADY_TIME)  # goes on while a simulated one stands
-        self._timer = node.create_timer(PERIOD, self._call_listeners, clock=clock)
+        self._timer = steady_timer(node, PERIOD, self._call_listeners)
         self._timer.cancel()
         self.values = self._declare(kind())
         _declared.setdefault(node, {}).update(self._declared)
@@ -194,8 +192,7 @@ class ParameterSet(Generic[Settings]):
     def _candidate(self, parameters: Sequence[Parameter[Any]]) -> Settings:
         settings = self.values
         for parameter in parameters:
-            item = self._declared.get(parameter.name)
-            if item is not None:
+            if item := self._declared.get(parameter.name):
                 settings = replaced(settings, item.path, item.checked(parameter.value))
         return settings
 
@@ -251,63 +248,9 @@ _declared: WeakKeyDictionary[Node, dict[str, Declared]] = WeakKeyDictionary()
 """Parameters of each node that its parameter sets have declared, by name."""
 
 
-def _converted(node: Node, given: Parameter[Any]) -> Parameter[Any]:
-    """Convert a parameter of a request to the type with which a node has declared it.
-
-    `ros2 param` guesses types: 1 is an integer, [] a list of booleans, 1e-05 a text.
-    """
-    item = _declared.get(node, {}).get(given.name)
-    if item is None or given.type_ is Parameter.Type.NOT_SET:
-        return given
-    try:
-        return _parameter(item, item.typed(given.value))
-    except InvalidArgumentError:
-        return given  # ``ParameterSet`` refuses it with the reason
-
-
 FILE_OPTION = '--params-file'
 
 SECTION = 'ros__parameters'
-
-
-def ineffective_files(arguments: Sequence[str], nodes: Sequence[str]) -> Iterator[str]:
-    """Return a sentence for each parameter file without a section for a node of this process.
-
-    Args:
-        arguments: arguments of the command line, which ROS has accepted.
-        nodes: fully qualified names of the nodes.
-    """
-    for option, file in pairwise(arguments):
-        if option != FILE_OPTION:
-            continue
-        try:
-            sections = list(_sections(read_yaml(file), ''))
-        except (OSError, UnicodeDecodeError, YAMLError):
-            continue  # ROS has read it, and reports what it cannot read
-        patterns = [_pattern(section) for section in sections]
-        if sections and not any(pattern.fullmatch(name) for pattern in patterns for name in nodes):
-            first = sections[0]
-            yield (
-                f'{FILE_OPTION} {file} has no effect: it has the sections {", ".join(sections)}, '
-                f'none of which is for {", ".join(nodes)}{meant(first, nodes)}'
-            )
-
-
-def _sections(content: Any, path: str) -> Iterator[str]:
-    """Return the names of nodes with parameters, of nested namespaces too."""
-    if not isinstance(content, Mapping):
-        return
-    for key, value in content.items():
-        if key == SECTION:
-            yield path
-        else:
-            yield from _sections(value, f'{path}/{str(key).strip("/")}')
-
-
-def _pattern(section: str) -> re.Pattern[str]:
-    """Return the pattern of a section: * is one name, ** any number of names."""
-    tokens = {'**': '(/[^/]+)*', '*': '/[^/]+'}
-    return re.compile(''.join(tokens.get(x, '/' + re.escape(x)) for x in section.split('/')[1:]))
 
 
 def check_undeclared(nodes: Sequence[Node], host: Node | None = None) -> None:
@@ -323,8 +266,11 @@ def check_undeclared(nodes: Sequence[Node], host: Node | None = None) -> None:
     Raises:
         InvalidArgumentError: a parameter of an earlier version is given.
     """
-    for warning in ineffective_files(sys.argv, [node.get_fully_qualified_name() for node in nodes]):
-        nodes[0].get_logger().warning(warning)
+    files = [file for option, file in pairwise(sys.argv) if option == FILE_OPTION]
+    if files and not any(map(given_parameters, nodes)):
+        names = ', '.join(node.get_fully_qualified_name() for node in nodes)
+        text = f'{FILE_OPTION} {", ".join(files)} has no effect: no section is for {names}'
+        nodes[0].get_logger().warning(text)
     known = [name for node in nodes for name in _names(node)]
     warned = set(known)
     for node in nodes:
@@ -350,19 +296,26 @@ def check_undeclared(nodes: Sequence[Node], host: Node | None = None) -> None:
 def _checked_parameters(node: Node, requested: list[Parameter[Any]]) -> list[Parameter[Any]]:
     """Check that the parameters of a request exist, and convert them to their declared types.
 
-    rclpy refuses unknown parameters without naming them. A node may have only one callback of this
-    kind, because rclpy concatenates the lists of several.
+    rclpy refuses unknown parameters without naming them, and `ros2 param` guesses types: 1 is an
+    integer, [] a list of booleans, 1e-05 a text. A node may have only one callback of this kind,
+    because rclpy concatenates the lists of several.
 
     Raises:
         ParameterNotDeclaredException: the node has no such parameter.
     """
+    items, result = _declared.get(node, {}), []
     for given in requested:
         if not node.has_parameter(given.name):
             problem = f'{given.name!r}{meant(given.name, _names(node))}'
             if given.name in REMOVED:
                 problem = f'{given.name!r} is no more; use {REMOVED[given.name]}'
             raise ParameterNotDeclaredException(problem)
-    return [_converted(node, given) for given in requested]
+        item = items.get(given.name)
+        if item is not None and given.type_ is not Parameter.Type.NOT_SET:
+            with suppress(InvalidArgumentError):  # ``ParameterSet`` refuses it with the reason
+                given = _parameter(item, item.typed(given.value))
+        result.append(given)
+    return result
 
 
 def _names(node: Node) -> list[str]:

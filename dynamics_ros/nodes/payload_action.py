@@ -131,11 +131,10 @@ class PayloadAction(WatchAction['PayloadEstimate | EmptyRun']):
 
     def begin(self, request: Any) -> PayloadWatch | EmptyRunWatch | LoadedRunWatch:
         """Return the recorder for a goal, after checking the goal."""
-        robot, built = self.context.required_robot(), self.context.built
-        assert built is not None
+        robot = self.context.required_robot()
         if robot.model.loops:
             raise InvalidArgumentError('frame', 'the robot has closed loops', 'a robot without')
-        frame = built.default_frame
+        frame = robot.tool_frame
         if request.frame:
             frame = self.context.names.required_frame(robot, request.frame, 'frame')
         values = self._settings()

@@ -10,10 +10,10 @@ import os
 import signal
 import sys
 import threading
-import time
 import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -37,7 +37,6 @@ from dynamics_ros.nodes.rclpy_private import send_responses_by
 from dynamics_ros.nodes.reporting import (
     LIBRARY,
     MIDDLEWARE_ERRORS,
-    Burst,
     FaultLog,
     LibraryLog,
     NodeLog,
@@ -117,9 +116,9 @@ SWITCH_INTERVAL = 0.001
 """Time after which a thread that compiles or searches has to release the interpreter [s], so that
 messages are processed; Python's default of 5 ms is several message periods."""
 
-MAX_FAULTS, FAULT_SECONDS = 1000, 60.0
-"""Maximum number of errors of the executor itself within a time [s]; with more, the process ends.
-``GuardedNode`` already catches errors of callbacks, which other nodes could cause."""
+MAX_FAULTS = 1000
+"""Maximum number of errors of the executor itself; with more, the process ends. ``GuardedNode``
+already catches errors of callbacks, which other nodes could cause."""
 
 MAX_RESPONSES = 64
 """Maximum number of responses that are sent at the same time; each one may wait 100 ms for a client
@@ -261,11 +260,11 @@ def spin(executor: Executor, node: Node, end: Future[None] | None = None) -> Non
         end: future that ends the spinning; None to spin until shutdown.
 
     Raises:
-        RuntimeError: the executor has raised more than ``MAX_FAULTS`` errors in a short time.
+        RuntimeError: the executor has raised ``MAX_FAULTS`` errors.
     """
     end = Future() if end is None else end
-    faults, limit = FaultLog(node), Burst(MAX_FAULTS, FAULT_SECONDS)
-    while limit.passes(time.monotonic()):
+    faults = FaultLog(node)
+    for _ in range(MAX_FAULTS):
         try:
             executor.spin_until_future_complete(end, timeout_sec=FOREVER)
         except (KeyboardInterrupt, ExternalShutdownException):
@@ -276,7 +275,7 @@ def spin(executor: Executor, node: Node, end: Future[None] | None = None) -> Non
             faults.report('spinning', error)
         if end.done() or not rclpy.ok():
             return
-    raise RuntimeError(f'the executor raised {MAX_FAULTS} times within {FAULT_SECONDS:g} s')
+    raise RuntimeError(f'the executor raised {MAX_FAULTS} times')
 
 
 def dispose(executor: Executor, nodes: Sequence[Node]) -> None:
@@ -297,19 +296,13 @@ def dispose(executor: Executor, nodes: Sequence[Node]) -> None:
 
 def make_executor(context: Context | None = None) -> Executor:
     """Return an events executor if it exists and works, otherwise a single-threaded one."""
-    executor = _events_executor(context)
-    if executor is None:
-        _log.warning('the events executor does not run here; the other one takes more time')
-        return SingleThreadedExecutor(context=context)
-    return executor
-
-
-def _events_executor(context: Context | None) -> Executor | None:
-    try:
+    with suppress(ImportError):
         from rclpy.experimental import EventsExecutor
-    except ImportError:
-        return None
-    executor = EventsExecutor(context=context)
-    done = executor.create_task(lambda: None)
-    executor.spin_until_future_complete(done, timeout_sec=PROBE_TIME)
-    return executor if done.done() else None
+
+        executor = EventsExecutor(context=context)
+        done = executor.create_task(lambda: None)
+        executor.spin_until_future_complete(done, timeout_sec=PROBE_TIME)
+        if done.done():
+            return executor
+    _log.warning('the events executor does not run here; the other one takes more time')
+    return SingleThreadedExecutor(context=context)

@@ -25,7 +25,6 @@ from dynamics_ros.kernels.process import compile_process
 from dynamics_ros.model import build_model
 from dynamics_ros.model.description import Loop, RobotDescription
 from dynamics_ros.model.formats import read_any
-from dynamics_ros.model.model import ROOT
 from dynamics_ros.model.urdf import read_urdf
 from dynamics_ros.parameters.dynamics import NO_PAYLOAD, PayloadParameters
 from dynamics_ros.parameters.robot import LockedJointParameters
@@ -75,28 +74,6 @@ class FrameNames(NamedTuple):
         if frame not in robot.frame_names:
             raise UnknownFrameError(argument, frame_id, robot.frame_names)
         return frame
-
-    def fixed_rotation(self, robot: Robot, frame_id: str, argument: str) -> NDArray[np.float64]:
-        """Return the rotation R_root_frame (3, 3) of a frame that is fixed to the root link.
-
-        Args:
-            robot: the robot.
-            frame_id: name of the frame, with prefix; '' is the root link.
-            argument: name of the field in the message, for errors.
-
-        Raises:
-            DynamicsRosError: the frame is unknown or moved by joints.
-        """
-        name = robot.root_frame
-        if self.frame_of(frame_id):
-            name = self.required_frame(robot, frame_id, argument)
-        frame = robot.model.frame(name)
-        if frame.body != ROOT:
-            raise DynamicsRosError(
-                f'{argument}: {frame_id!r} is moved by joints; expected a link that is fixed to '
-                f'{robot.root_frame!r}'
-            )
-        return np.array([[*row] for row in frame.placement.rotation])
 
 
 def check_count(robot: Robot, count: int, argument: str) -> None:
@@ -199,10 +176,14 @@ class RobotRequest:
         return replace(self, payload=NO_PAYLOAD, largest_payload=0.0, gravity=RobotRequest.gravity)
 
 
-OF_PARAMETERS = (
-    *('root_joint', 'backend', 'largest_payload', 'locked_joints'),
-    *('loops', 'passive_joints'),
-)
+OF_PARAMETERS = [
+    'root_joint',
+    'backend',
+    'largest_payload',
+    'locked_joints',
+    'loops',
+    'passive_joints',
+]
 """Values of a request that are parameters of the same name, besides gravity."""
 
 
@@ -215,19 +196,12 @@ class Built:
         robot: the robot, with gravity and payload.
         description: contents of the description.
         prepared: results of ``prepare`` of the components.
-        seconds: time to build the robot and to prepare the components [s].
     """
 
     request: RobotRequest
     robot: Robot
     description: Description
     prepared: Sequence[Any] = ()
-    seconds: float = 0.0
-
-    @property
-    def default_frame(self) -> str:
-        """Frame to use where the parameters name none."""
-        return self.robot.tool_frame
 
     def details(self) -> dict[str, str]:
         """Return properties of the robot and of its kernels, for diagnostics."""
@@ -244,78 +218,46 @@ class Built:
             'warnings about the description': '; '.join(doubts) or 'none',
             'kernel back end': ', '.join(sorted({kernel.backend for kernel in kernels})),
             'kernel calls': call_path(),
-            'kernels': str(len(kernels)),
             'kernel compile time [s]': f'{sum(k.compile_seconds for k in kernels):.3f}',
-            'time to make the robot ready [s]': f'{self.seconds:.3f}',
         }
 
 
-class RobotMaker:
-    """Builds robots, each of which reuses what it has in common with the previous one.
+def make_robot(request: RobotRequest, latest: Built | None = None) -> Built:
+    """Build the robot of a request; it reuses what it has in common with the latest one.
 
-    All calls must come from the same thread.
+    Robots that differ in gravity, or in the payload at the tool frame or at a frame that has had a
+    payload before, share their kernels, so nothing is compiled for them.
+
+    Raises:
+        DynamicsRosError: the request is invalid.
     """
-
-    def __init__(self) -> None:
-        self._latest: Built | None = None
-
-    def make(self, request: RobotRequest) -> Built:
-        """Build the robot of a request; the previous one if nothing has changed.
-
-        Robots that differ in gravity, or in the payload at the tool frame or at a frame that has
-        had a payload before, share their kernels, so nothing is compiled for them.
-
-        Raises:
-            DynamicsRosError: the request is invalid.
-        """
-        latest = self._latest
-        if latest is not None and latest.request == request:
-            return replace(latest)
-        if latest is not None and latest.request.without_load() == request.without_load():
-            robot, description = latest.robot, latest.description
-        else:
-            robot, description = self._unloaded(request)
-        payload = request.payload
-        if tuple(robot.model.gravity) != request.gravity:
-            robot = robot.with_gravity(request.gravity)
-        check_payload(payload, robot, request.largest_payload)
-        if payload.mass and not payload.frame:
-            raise InvalidArgumentError(
-                'payload.frame', 'is empty', f'the frame that carries the {payload.mass:g} kg'
-            )
-        robot = robot.with_payload(
-            payload.frame if payload.mass else None,
-            payload.mass,
-            payload.center_of_mass,
-            payload.inertia_matrix(),
-        )
-        self._latest = Built(request, robot, description)
-        return replace(self._latest)
-
-    def check(self, request: RobotRequest) -> None:
-        """Refuse the payload of a request that the latest robot cannot carry.
-
-        Raises:
-            InvalidArgumentError: a value is out of its range.
-        """
-        if self._latest is not None:
-            check_payload(request.payload, self._latest.robot, request.largest_payload)
-
-    def _unloaded(self, request: RobotRequest) -> tuple[Robot, Description]:
-        """Build the robot of a description without payload."""
-        if self._latest is not None:
+    if latest is not None and latest.request == request:
+        return replace(latest)
+    if latest is not None and latest.request.without_load() == request.without_load():
+        robot, description = latest.robot, latest.description
+    else:
+        if latest is not None:
             # Compile in another process, so that messages of the current robot are not delayed.
             compile_process.enable()
-        given = request.description
+        given, joints = request.description, request.locked_joints
         if isinstance(given, DescriptionFile):
             description = given.read()
         else:
             description = Description(read_description(given), given)
-        joints = request.locked_joints
         locked = dict(zip(joints.names, joints.positions, strict=True))
         closed = description.robot.with_loops(request.loops, request.passive_joints)
         model = build_model(closed, request.root_joint, request.gravity, locked)
-        return Robot(model, backend=request.backend, adjustable=True), description
+        robot = Robot(model, backend=request.backend, adjustable=True)
+    payload = request.payload
+    if tuple(robot.model.gravity) != request.gravity:
+        robot = robot.with_gravity(request.gravity)
+    check_payload(payload, robot, request.largest_payload)
+    if payload.mass and not payload.frame:
+        expected = f'the frame that carries the {payload.mass:g} kg'
+        raise InvalidArgumentError('payload.frame', 'is empty', expected)
+    inertia = payload.mass, payload.center_of_mass, payload.inertia_matrix()
+    robot = robot.with_payload(payload.frame if payload.mass else None, *inertia)
+    return Built(request, robot, description)
 
 
 def check_payload(payload: PayloadParameters, robot: Robot, largest: float) -> None:
@@ -426,17 +368,12 @@ def read_description(text: str) -> RobotDescription:
 def check_locked_joints(values: LockedJointParameters) -> None:
     """Check that names and positions of locked joints match.
 
-    The two parameters are set one after the other, so neither is refused for a mismatch.
-
     Raises:
         InvalidArgumentError: their lengths differ, or a joint is named twice.
     """
     names, positions = values.names, values.positions
     if len(names) != len(positions):
-        raise InvalidArgumentError(
-            'locked_joints',
-            f'{len(names)} names and {len(positions)} positions',
-            'as many of one as of the other',
-        )
+        problem = f'{len(names)} names and {len(positions)} positions'
+        raise InvalidArgumentError('locked_joints', problem, 'as many of one as of the other')
     if len(set(names)) < len(names):
         raise InvalidArgumentError('locked_joints.names', 'a joint is named twice', 'each once')

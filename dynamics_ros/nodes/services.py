@@ -53,6 +53,12 @@ async def requested_state(
         return completed_state(inputs.buffer, inputs.latest, *given)
 
 
+async def state_of(context: RobotContext, request: Any) -> RequestedState:
+    """Return the state of a request with fields ``state`` and ``base_pose``, as above."""
+    twist = getattr(request, 'base_twist', None)
+    return await requested_state(context, request.state, request.base_pose, twist)
+
+
 def external_wrenches(
     context: RobotContext, robot: Robot, messages: Sequence[WrenchStamped]
 ) -> dict[str, Array]:
@@ -258,7 +264,7 @@ class WatchAction(ABC, Generic[Estimate]):
             return None
         if self.context.robot is robot:
             # In a thread, because kernels may be compiled and a recording has many samples.
-            estimate = await threads.submit(threads.searches, watcher.estimate)
+            estimate = await threads.submit(threads.requests, watcher.estimate)
             if handle.is_cancel_requested:
                 return None
         if self.context.robot is not robot:
@@ -269,7 +275,7 @@ class WatchAction(ABC, Generic[Estimate]):
         threads = self.context.threads
         try:
             compute = partial(self.feedback, watcher, elapsed)
-            feedback = await threads.submit(threads.searches, compute)
+            feedback = await threads.submit(threads.requests, compute)
             if self._recording is not None and self._recording[1] is watcher:
                 handle.publish_feedback(feedback)
         except Exception as error:

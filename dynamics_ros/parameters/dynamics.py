@@ -14,12 +14,7 @@ from dynamics_ros.estimation.contact_settings import (
     EffortSettings,
     LoadedFrictionSettings,
 )
-from dynamics_ros.parameters.robot import (
-    MAX_PAYLOAD,
-    PUBLISH_RATE,
-    CommandingParameters,
-    output_rate,
-)
+from dynamics_ros.parameters.robot import MAX_PAYLOAD, PUBLISH_RATE, CommandingParameters, fixed
 from dynamics_ros.settings import parameter
 
 Array = NDArray[np.float64]
@@ -121,20 +116,11 @@ class FeedForwardParameters:
 
 
 @dataclass(frozen=True)
-class DynamicsRates:
-    """Maximum rates of individual outputs of dynamics_node."""
-
-    gravity_torques: float = output_rate('~/gravity_torques')
-    gravity_commands: float = output_rate('~/gravity_commands')
-
-
-@dataclass(frozen=True)
 class DynamicsParameters(CommandingParameters):
     """Parameters of dynamics_node."""
 
     publish_rate: float = parameter(0.0, PUBLISH_RATE, 'Hz', minimum=0.0)
-    publish_rates: DynamicsRates = field(default_factory=DynamicsRates)
-    command_joints: tuple[str, ...] = parameter(
+    command_joints: tuple[str, ...] = fixed(
         (),
         'Joints of ~/gravity_commands, in the order of the effort controller. '
         'Empty: the topic is not published',

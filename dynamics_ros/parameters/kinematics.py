@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.parameters.robot import COLLISION_MARGIN, PUBLISH_RATE, fixed, output_rate
+from dynamics_ros.parameters.robot import COLLISION_MARGIN, PUBLISH_RATE, fixed
 from dynamics_ros.settings import parameter
 
 
@@ -18,9 +18,11 @@ class MarkerParameters:
     rate: float = parameter(
         20.0, 'Maximum rate of marker messages; 0: one for every joint state', 'Hz', minimum=0.0
     )
-    axis_length: float = parameter(0.1, 'Length of the axes of a frame', 'm', minimum=0.001)
-    center_of_mass_diameter: float = parameter(
-        0.05, 'Diameter of the sphere at the centre of mass', 'm', minimum=0.001
+    axis_length: float = parameter(
+        0.1,
+        'Length of the axes of a frame, twice the diameter of the centre of mass',
+        'm',
+        minimum=0.001,
     )
 
 
@@ -39,6 +41,14 @@ class InverseKinematicsParameters:
         1e-5, 'Largest angle to the target of a solution', 'rad', minimum=1e-9
     )
 
+    @property
+    def tolerances(self) -> dict[str, float]:
+        """The tolerances by name [m, rad]."""
+        return {
+            'position_tolerance': self.position_tolerance,
+            'rotation_tolerance': self.rotation_tolerance,
+        }
+
     def time_limit(self, requested: float) -> float:
         """Return the time limit of a request, which may be 0 for the default [s].
 
@@ -53,37 +63,20 @@ class InverseKinematicsParameters:
 
 
 @dataclass(frozen=True)
-class KinematicsRates:
-    """Maximum rates of individual outputs of kinematics_node."""
-
-    pose: float = output_rate('~/<frame>/pose, each')
-    twist: float = output_rate('~/<frame>/twist, each')
-    tf: float = output_rate('/tf')
-
-
-@dataclass(frozen=True)
 class KinematicsParameters:
     """Parameters of kinematics_node."""
 
     frames: tuple[str, ...] = parameter(
         (), 'Frames whose pose and twist are published. Empty: the end of the longest chain'
     )
-    twist_reference: str = parameter(
-        'local_world_aligned',
-        'Reference of the published twists. local_world_aligned: at the origin of the frame, in '
-        'root axes; local: at the origin of the frame, in its axes; world: at the origin of the '
-        'root frame, in root axes',
-        choices=('local_world_aligned', 'local', 'world'),
-    )
     publish_rate: float = parameter(0.0, PUBLISH_RATE, 'Hz', minimum=0.0)
-    publish_rates: KinematicsRates = field(default_factory=KinematicsRates)
-    publish_tf: bool = parameter(
+    publish_tf: bool = fixed(
         False,
         'Publish the links as robot_state_publisher does: links on moving joints relative to their '
         'parent links on /tf, others on /tf_static. Do not set it together with a '
         'robot_state_publisher for the same robot, which publishes the same transforms',
     )
-    publish_base_tf: bool = parameter(
+    publish_base_tf: bool = fixed(
         False,
         'With publish_tf, also publish the pose of a moving base in the frame of odom, if no other '
         'node does so on /tf',

@@ -20,6 +20,12 @@ REMOVED = {
     'thresholds.acceleration': 'unexplained.* of calibrate_robot, or thresholds.velocity',
     'thresholds.sigmas': 'thresholds.false_alarms_per_hour; 0 means 5 standard deviations',
     'markers.torque_scale': 'markers.force_scale: torque arrows have five times its length',
+    'twist_reference': 'local_world_aligned; ~/compute_forward_kinematics has others',
+    'markers.center_of_mass_diameter': 'markers.axis_length',
+    **dict.fromkeys(
+        [f'gravity_source.{x}' for x in ('kind', 'level_frame', 'time_constant', 'least_angle')],
+        '~/set_gravity of dynamics_node, from a node that filters the IMU',
+    ),
     'feet.normal': 'the frame of odom, whose z axis has to be the normal of the ground',
     **dict.fromkeys(
         ('collision.torque_gain', 'collision.admittance', 'collision.speed'),
@@ -27,10 +33,13 @@ REMOVED = {
     ),
     **dict.fromkeys(
         (
-            *('publish_rates.external_torques', 'publish_rates.contact_state'),
-            *('publish_rates.foot_contacts', 'publish_rates.wrench', 'publish_rates.estimate'),
+            f'publish_rates.{output}'
+            for output in (
+                *('external_torques', 'contact_state', 'foot_contacts', 'wrench', 'estimate'),
+                *('pose', 'twist', 'tf', 'gravity_torques', 'gravity_commands'),
+            )
         ),
-        'publish_rate, for all outputs of contact_node',
+        'publish_rate, for all outputs of the node',
     ),
     **dict.fromkeys(
         (
@@ -51,17 +60,6 @@ DIRECTIONS = ('x', 'y', 'z', 'rx', 'ry', 'rz')
 COLLISION_MARGIN = 'Distance that links keep from each other and from the obstacles of ~/obstacles'
 
 PUBLISH_RATE = 'Maximum rate of each output; 0: one message for every joint state'
-
-
-def output_rate(what: str) -> float:
-    """Return the field of the maximum rate of an output."""
-    value: float = parameter(
-        -1.0,
-        f'Maximum rate of {what}; 0: one message for every joint state; negative: publish_rate',
-        'Hz',
-        minimum=-1.0,
-    )
-    return value
 
 
 def description_file(otherwise: str) -> str:
@@ -162,32 +160,9 @@ MAX_PAYLOAD = 1e4
 class LockedJointParameters:
     """Joints with a constant position, which are removed from the model."""
 
-    names: tuple[str, ...] = parameter((), 'Joints to lock at a constant position')
-    positions: tuple[float, ...] = parameter(
+    names: tuple[str, ...] = fixed((), 'Joints to lock at a constant position')
+    positions: tuple[float, ...] = fixed(
         (), 'Position of each locked joint, in the order of names', 'rad or m', (-1e6, 1e6)
-    )
-
-
-@dataclass(frozen=True)
-class GravitySourceParameters:
-    """Source of the direction of gravity, for a robot on a tilting base."""
-
-    kind: str = fixed(
-        'parameter',
-        'Source of gravity. parameter: the parameter gravity and the service set_gravity; imu: the '
-        'topic imu, from a sensor fixed to the root link; tf: the pose of the root link in '
-        'level_frame',
-        choices=('parameter', 'imu', 'tf'),
-    )
-    level_frame: str = fixed('world', 'Frame of tf whose z axis points up', is_frame=True)
-    time_constant: float = fixed(
-        0.5, 'Time constant of the filter of the direction', 's', (0.0, 3600.0)
-    )
-    least_angle: float = fixed(
-        0.01,
-        'Smallest tilt that changes the gravity of the model, at most ten times a second',
-        'rad',
-        (1e-4, 3.0),
     )
 
 
@@ -235,13 +210,12 @@ class RobotParameters:
         'kg',
         (0.0, MAX_PAYLOAD),
     )
-    gravity_source: GravitySourceParameters = field(default_factory=GravitySourceParameters)
     backend: str = parameter(
         'auto',
         'Back end of the kernels. llvm: machine code; python: Python; auto: the fastest available',
         choices=('auto', 'llvm', 'python'),
     )
-    frame_prefix: str = parameter(
+    frame_prefix: str = fixed(
         '',
         'Prefix of every frame_id of a frame of the model, as in robot_state_publisher',
         is_frame=True,

@@ -25,7 +25,7 @@ from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from geometry_msgs.msg import Inertia, Pose, PoseStamped, Transform, TransformStamped
 from nav_msgs.msg import Odometry
 from numpy.typing import ArrayLike, NDArray
-from sensor_msgs.msg import Imu, JointState
+from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectory
 
@@ -38,7 +38,6 @@ from dynamics_ros.estimation.samples.reports import (
     unit_quaternion,
 )
 from dynamics_ros.multibody.end_effector import pose_numbers, pose_of_numbers
-from dynamics_ros.spatial import quaternion_to_matrix
 from dynamics_ros_msgs.msg import LimitViolation as LimitViolationMessage
 
 Array = NDArray[np.float64]
@@ -197,17 +196,6 @@ def pose_values(message: Pose) -> PoseValues:
     """Return position and quaternion of a pose, unchecked."""
     x, y, z, a, b, c, d = raw_numbers(message)
     return PoseValues((x, y, z), (a, b, c, d))
-
-
-def down_of_imu(message: Imu, name: str) -> Array | None:
-    """Return the direction of gravity (3) in the axes of an IMU; None if it has no orientation."""
-    # REP 145: a covariance of -1 says that there is no orientation; otherwise it is that of the
-    # sensor in axes whose z points up.
-    quaternion = raw_numbers(message.orientation)
-    if message.orientation_covariance[0] < 0.0 or not any(quaternion):
-        return None
-    rotation = quaternion_to_matrix(unit_quaternion(quaternion, f'{name}.orientation'))
-    return -rotation.array()[2]
 
 
 def pose_matrix(message: Pose | Transform, name: str) -> Array:

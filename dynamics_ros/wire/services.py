@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -287,55 +287,45 @@ def given_base(
 
 
 def search_options(
-    request: Any,
-    position_tolerance: float,
-    rotation_tolerance: float,
-    buffer: StateBuffer,
-    seed: Array,
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the options of a search, and further ones of a search for several solutions.
+    request: Any, tolerances: Mapping[str, float], buffer: StateBuffer, seed: Array
+) -> dict[str, Any]:
+    """Return the options of a search, as of ``Robot.all_inverse_kinematics``.
 
     Args:
         request: request of inverse kinematics.
-        position_tolerance, rotation_tolerance: defaults of the node [m, rad].
+        tolerances: defaults of the node for position_tolerance [m] and rotation_tolerance [rad].
         buffer: latest data of the robot's joints.
         seed: configuration from which the search starts (nq).
 
     Raises:
         DynamicsRosError: an option is invalid.
     """
-    options: dict[str, Any] = {'position_only': request.position_only}
-    for name, default in (
-        ('position_tolerance', position_tolerance),
-        ('rotation_tolerance', rotation_tolerance),
-        ('min_separation', 0.0),
-    ):
+    options: dict[str, Any] = {'position_only': request.position_only, **tolerances}
+    for name in (*tolerances, 'min_separation'):
         value = getattr(request, name)
         if not 0.0 <= value < math.inf:
             raise InvalidArgumentError(name, f'{value}', 'a positive number, or 0 for the default')
-        options[name] = value or default
-    separation = options.pop('min_separation')
-    slack, locked = request.slack, request.locked_joints
-    if slack.any():
-        options['slack'] = slack.copy()
-    if locked:
-        options['locked_joints'] = tuple(locked)
+        if value:
+            options[name] = value
+    if request.slack.any():
+        options['slack'] = request.slack.copy()
+    if request.locked_joints:
+        options['locked_joints'] = tuple(request.locked_joints)
     names, weights = request.weighted_joints, request.joint_weights
     if names or weights:
         options['joint_weights'] = by_name('joint_weights', names, weights)
     posture = _posture(request, buffer, seed)
     if posture is not None:
         options['posture'] = posture
-    restarts, random_seed = request.max_restarts, request.random_seed
-    if restarts < NO_RESTARTS:
+    if request.max_restarts < NO_RESTARTS:
         raise InvalidArgumentError(
-            'max_restarts', f'{restarts}', 'a count, 0 for the default, -1 for none'
+            'max_restarts', f'{request.max_restarts}', 'a count, 0 for the default, -1 for none'
         )
-    if restarts:
-        options['max_restarts'] = max(restarts, 0)
-    if random_seed:
-        options['random_seed'] = random_seed
-    return options, {'min_separation': separation} if separation else {}
+    if request.max_restarts:
+        options['max_restarts'] = max(request.max_restarts, 0)
+    if request.random_seed:
+        options['random_seed'] = request.random_seed
+    return options
 
 
 def _posture(request: Any, buffer: StateBuffer, seed: Array) -> Array | str | None:

@@ -4,9 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from importlib.metadata import entry_points
-from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -15,10 +13,6 @@ import yaml
 pytest.importorskip('rclpy')
 
 from launch_files import ROOT
-from ros_harness import LATCHED, NodeProcess, client, description
-from std_msgs.msg import String
-from tf2_msgs.msg import TFMessage
-from visualization_msgs.msg import MarkerArray
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.model.urdf import read_urdf
@@ -32,7 +26,7 @@ from dynamics_ros.parameters.simulator import SimulatorParameters
 from dynamics_ros.settings import declared
 
 ARM = str(ROOT / 'urdf' / 'seven_joint_arm.urdf')
-ALL, DEMO, TWO = 'dynamics.launch.py', 'demo.launch.py', 'two_robots.launch.py'
+ALL, DEMO = 'dynamics.launch.py', 'demo.launch.py'
 SERVO, IMPEDANCE = 'cartesian_servo_node.launch.py', 'impedance_controller_node.launch.py'
 FILES = sorted(path.name for path in (ROOT / 'launch').glob('*.launch.py'))
 SHIPPED = str(ROOT / 'config')
@@ -84,7 +78,6 @@ def executables(actions):
 
 
 STARTED = {
-    TWO: ['robot_simulator', 'dynamics_ros'] * 2,
     ALL: ['dynamics_ros'],
     DEMO: ['robot_simulator', 'dynamics_ros'],
 }
@@ -186,16 +179,10 @@ def test_a_file_of_parameters_is_the_users_or_one_of_us(launched, given, tmp_pat
     ('values', 'message'),
     [
         ({'params_file': 'ur10.yaml'}, r'params_file.*ur10\.yaml.*kuka_lbr\.yaml.*ur5e\.yaml'),
-        ({'robot_state_publisher': 'true'}, 'robot_state_publisher: has no description'),
         ({'frame_prefix': '/left/'}, 'frame_prefix'),
         (
             {'robot_description_file': ARM, 'robot_description': '<robot/>'},
             'robot_description: is given, and robot_description_file too',
-        ),
-        ({'robot_description_arguments': 'a:=b'}, 'robot_description_arguments: is given, but no'),
-        (
-            {'robot_description_file': 'arm.xacro', 'robot_description_arguments': 'a=b'},
-            'robot_description_arguments: .*name:=value',
         ),
         ({'description_file': ARM}, 'description_file: .*; expected robot_description_file'),
         ({'servo_frame': 'tool0'}, 'servo_frame: .*; expected frame'),
@@ -227,28 +214,14 @@ def test_the_demo_ends_with_its_simulator_and_knows_its_arm(launched):
 # --- packages that may be missing ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ('argument', 'package'),
-    [('rviz', 'rviz2'), ('robot_state_publisher', 'robot_state_publisher')],
-)
-def test_a_missing_package_that_is_asked_for_is_named(launched, without_rviz, argument, package):
-    with pytest.raises(DynamicsRosError, match=f'package {package} is not installed'):
-        launched(ALL, **{argument: 'true', 'robot_description_file': ARM})
+def test_a_missing_package_that_is_asked_for_is_named(launched, without_rviz):
+    with pytest.raises(DynamicsRosError, match='package rviz2 is not installed'):
+        launched(ALL, rviz='true', robot_description_file=ARM)
 
 
-def test_demo_and_two_robots_do_without_rviz_and_tf2_and_say_so(launched, without_rviz):
-    for name, count in ((DEMO, 1), (TWO, 3)):
-        notices = [one.msg for one in launched(name) if not hasattr(one, 'executable')]
-        assert len(notices) == count and 'rviz2 is not installed' in notices[-1]
-
-
-def test_robot_state_publisher_gets_the_description_and_must_be_alone_on_tf(launched, with_rviz):
-    wish = {'robot_state_publisher': 'true', 'robot_description_file': ARM}
-    publisher, _ = launched(ALL, **wish, frame_prefix='left/')
-    own = parameters(publisher)['robot_state_publisher']
-    assert own == {'robot_description': description(), 'frame_prefix': 'left/'}
-    with pytest.raises(InvalidArgumentError, match='publish_tf'):
-        launched(ALL, **wish, publish_tf='true')
+def test_the_demo_does_without_rviz_and_says_so(launched, without_rviz):
+    *_, notice = launched(DEMO)
+    assert 'rviz2 is not installed' in notice.msg
 
 
 # --- RViz ---------------------------------------------------------------------------------------
@@ -273,80 +246,3 @@ def test_rviz_shows_the_topics_below_its_namespace_in_the_root_link(launched, wi
     assert (rviz.package, rviz.namespace, option) == ('rviz2', 'left', '-d')
     assert topics(file) == SHOWN
     assert frame == ['-f', read_urdf(ARM).root]
-
-
-def test_two_simulated_robots_stand_in_one_tree_and_one_window(launched, with_rviz):
-    *_, rviz = actions = launched(TWO)
-    places = [one for one in actions if one.executable == 'static_transform_publisher']
-    for name, y, place in zip(('left', 'right'), ('0.5', '-0.5'), places, strict=True):
-        words = ['--y', y, '--frame-id', 'world', '--child-frame-id', f'{name}/base_link']
-        assert (place.namespace, place.arguments) == (name, words)
-    assert rviz.arguments[2:] == ['-f', 'world']
-    assert topics(rviz.arguments[1]) == {f'{n}/{t}' for n in ('left', 'right') for t in SHOWN}
-    models = [one['TF Prefix'] for one in displays(rviz.arguments[1]) if 'TF Prefix' in one]
-    assert models == ['left', 'right']
-
-
-DOMAIN = 71
-ROBOTS = ('left', 'right')
-MESSAGES = {
-    '/robot_description': String,
-    '/kinematics_node/markers': MarkerArray,
-    '/contact_node/markers': MarkerArray,
-}
-"""Topics that RViz shows, and their types."""
-
-
-def hear_all_that_rviz_shows(*robots: str) -> None:
-    """Wait until each robot is on its topics, and see that it is nowhere else.
-
-    Args:
-        robots: names, each a namespace and the prefix of its frames.
-    """
-    with client(DOMAIN) as ears:
-        heard = {
-            name: [
-                ears.listen(kind, f'/{name}{topic}', LATCHED if kind is String else 10)
-                for topic, kind in MESSAGES.items()
-            ]
-            for name in robots
-        }
-        tf = ears.listen(TFMessage, '/tf', 10)
-        ears.wait_for(lambda: all(chain(*heard.values())) and owners(frames_of(tf)) == {*robots})
-        for name, received in heard.items():
-            assert owners(frames_of(chain(*received))) == {name}
-            ears.wait_for(lambda told=f'{name}/kinematics_node: outputs': told in ears.diagnostics)
-
-
-def frames_of(messages: Iterable) -> Iterator[str]:
-    """The frames that messages name in headers and transforms."""
-    for message in messages:
-        for part in getattr(message, 'transforms', None) or getattr(message, 'markers', [message]):
-            if hasattr(part, 'header'):
-                yield part.header.frame_id
-            if hasattr(part, 'child_frame_id'):
-                yield part.child_frame_id
-
-
-def owners(frames: Iterable[str]) -> set[str]:
-    """The prefixes of frames."""
-    return {frame.partition('/')[0] for frame in frames}
-
-
-@pytest.mark.ros
-def test_two_robots_publish_all_that_rviz_shows_and_mix_nothing(launched):
-    started = []
-    actions = launched(TWO, rviz='false')
-    try:
-        for action in actions:
-            if getattr(action, 'package', '') == 'dynamics_ros':
-                words = ['--ros-args', '-r', f'__ns:=/{action.namespace}']
-                for file in action.parameters:
-                    words += ['--params-file', file]
-                started.append(NodeProcess(action.executable, DOMAIN, words))
-        hear_all_that_rviz_shows(*ROBOTS)
-    finally:
-        ends = [process.end() for process in started]
-        for process in started:
-            process.close()
-    assert [code for code, _ in ends] == [0, 0, 0, 0]

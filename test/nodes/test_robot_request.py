@@ -16,9 +16,9 @@ from dynamics_ros.nodes.robot_request import (
     GRAVITY_RATE,
     PAYLOAD_RATE,
     DescriptionFile,
-    RobotMaker,
     RobotRequest,
     approached,
+    make_robot,
     read_description,
 )
 from dynamics_ros.parameters.dynamics import PayloadParameters
@@ -29,15 +29,15 @@ PAYLOAD = PayloadParameters.of('tool0', 2.0, [0.0, 0.0, 0.1], np.zeros((3, 3)))
 
 
 def test_another_load_shares_what_is_compiled_and_another_description_does_not():
-    maker = RobotMaker()
-    bare = maker.make(ARM).robot
+    made = make_robot(ARM)
+    bare = made.robot
     q = bare.random_configuration(1)
-    loaded = maker.make(replace(ARM, payload=PAYLOAD, gravity=(0.0, 9.81, 0.0))).robot
+    loaded = make_robot(replace(ARM, payload=PAYLOAD, gravity=(0.0, 9.81, 0.0)), made).robot
     assert loaded.shares_kernels_with(bare)
     wanted = bare.with_gravity((0.0, 9.81, 0.0)).with_payload('tool0', 2.0, [0.0, 0.0, 0.1])
     assert loaded.gravity(q) == pytest.approx(wanted.gravity(q))
     locked = LockedJointParameters((bare.joint_names[0],), (0.1,))
-    other = maker.make(replace(ARM, locked_joints=locked))
+    other = make_robot(replace(ARM, locked_joints=locked), made)
     assert other.robot.nv == bare.nv - 1
     assert not other.robot.shares_kernels_with(bare)
 
@@ -69,8 +69,8 @@ def test_a_robot_of_a_file(tmp_path, monkeypatch, name, text, arguments, joints,
     monkeypatch.chdir(tmp_path)
     file = DescriptionFile.of(name, arguments)
     monkeypatch.chdir('/')
-    built = RobotMaker().make(RobotRequest(file, backend='python'))
-    assert built.robot.joint_names == (joints or RobotMaker().make(ARM).robot.joint_names)
+    built = make_robot(RobotRequest(file, backend='python'))
+    assert built.robot.joint_names == (joints or make_robot(ARM).robot.joint_names)
     assert built.description.folder == tmp_path
     assert built.description.urdf.lstrip().startswith('<') == (package != 'mujoco')
 
@@ -89,7 +89,7 @@ def test_the_error_of_a_file_names_the_parameter(tmp_path, name, text, words):
         (tmp_path / name).write_text(text)
     file = DescriptionFile.of(str(tmp_path / name), ())
     with pytest.raises(ModelError, match=f'^robot_description_file: .*{words}'):
-        RobotMaker().make(RobotRequest(file))
+        make_robot(RobotRequest(file))
 
 
 def carrying(mass, center=(0.0, 0.0, 0.1), inertia=0.0):
@@ -113,11 +113,10 @@ def carrying(mass, center=(0.0, 0.0, 0.1), inertia=0.0):
     ],
 )
 def test_a_payload_that_nobody_can_mean_is_refused_and_the_one_before_stays(request_, words):
-    maker = RobotMaker()
-    before = maker.make(carrying(2.0)).robot
+    before = make_robot(carrying(2.0))
     with pytest.raises(InvalidArgumentError, match=words):
-        maker.make(request_)
-    assert maker.make(carrying(2.0)).robot is before
+        make_robot(request_, before)
+    assert make_robot(carrying(2.0), before).robot is before.robot
 
 
 @pytest.mark.parametrize(

@@ -67,10 +67,6 @@ INTERFACES = {
         'test_gravity_torques_are_those_of_the_motors',
         'test_services_of_dynamics_know_the_loops',
     ),
-    'With `gravity_source.kind: imu` the nodes also subscribe to `imu`': (
-        'test_gravity_torques_follow_the_tilt_of_the_base',
-        'test_an_imu_that_joints_move_is_refused_and_named',
-    ),
     'Each node publishes one status': (
         'test_each_node_tells_its_diagnostics',
         'test_a_node_without_joint_states_says_who_publishes_them',

@@ -61,8 +61,8 @@ sys.exit(composed())
 
 PATCHES = {
     'executor': """
-from dynamics_ros.nodes import process
-process._events_executor = lambda context: None
+import sys
+sys.modules['rclpy.experimental'] = None
 """,
     'messages': """
 from dynamics_ros.wire import cdr, templates

@@ -263,10 +263,6 @@ def test_without_command_joints_dynamics_node_cannot_be_configured():
         assert not one.change('configure')
         one.ros.wait_for(lambda: 'command_joints: empty' in one.process.printed)
         assert one.lifecycle == 'unconfigured'
-        assert one.ros.set_parameter('dynamics_node', 'command_joints', ['swing']).successful
-        assert one.change('configure')
-        assert one.change('activate')
-        one.ros.wait_for(one.carried, meanwhile=one.report)
 
 
 def test_gravity_commands_come_while_the_node_is_active():

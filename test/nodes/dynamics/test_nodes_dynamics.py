@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip('rclpy')
 
 from arm import ARM, NAMES, ROBOT, Q
-from geometry_msgs.msg import Vector3Stamped, WrenchStamped
+from geometry_msgs.msg import Accel, Vector3, Vector3Stamped, WrenchStamped
 from numpy.testing import assert_allclose
 from ros_harness import LATCHED, client, running
 from sensor_msgs.msg import JointState
@@ -132,35 +132,27 @@ def test_no_more_than_the_publish_rate_is_published(ros):
         assert ros.set_parameter('dynamics_node', 'publish_rate', 0.0).successful
 
 
-def test_inverse_dynamics(ros):
-    response = call(
-        ros,
-        ComputeInverseDynamics,
-        'compute_inverse_dynamics',
-        state=ros.joint_state(NAMES, Q, V),
-        accelerations=A.tolist(),
-    )
+PUSH = np.array([1.0, 2.0, 3.0, 0.1, 0.2, 0.3])
+STATE = JointState(name=NAMES, position=Q.tolist(), velocity=V.tolist())
+
+
+@pytest.mark.parametrize(
+    ('fields', 'a', 'wrenches'),
+    [
+        ({'state': STATE, 'accelerations': A.tolist()}, A, {}),
+        ({}, 0.0 * A, {}),  # the latest state, at no acceleration
+        (
+            {'state': STATE, 'external_wrenches': [wrench('tool0', PUSH)] * 2},
+            *(0.0 * A, {'tool0': 2.0 * PUSH}),
+        ),
+    ],
+)
+def test_inverse_dynamics(ros, fields, a, wrenches):
+    in_state(ros)
+    response = call(ros, ComputeInverseDynamics, 'compute_inverse_dynamics', **fields)
     assert response.result.code == Result.SUCCESS, response.result.message
     assert response.torques.name == NAMES
-    assert_allclose(response.torques.effort, ROBOT.inverse_dynamics(Q, V, A), atol=SAME)
-
-
-def test_inverse_dynamics_of_the_latest_state_at_no_acceleration(ros):
-    in_state(ros)
-    response = call(ros, ComputeInverseDynamics, 'compute_inverse_dynamics')
-    assert_allclose(response.torques.effort, ROBOT.nonlinear_effects(Q, V), atol=SAME)
-
-
-def test_external_wrenches_of_one_frame_add_up(ros):
-    push = np.array([1.0, 2.0, 3.0, 0.1, 0.2, 0.3])
-    response = call(
-        ros,
-        ComputeInverseDynamics,
-        'compute_inverse_dynamics',
-        state=ros.joint_state(NAMES, Q, V),
-        external_wrenches=[wrench('tool0', push), wrench('tool0', push)],
-    )
-    expected = ROBOT.inverse_dynamics(Q, V, 0.0 * A, {'tool0': 2.0 * push})
+    expected = ROBOT.inverse_dynamics(Q, V, a, wrenches)
     assert_allclose(response.torques.effort, expected, atol=SAME)
 
 
@@ -225,30 +217,6 @@ def test_gravity_can_be_turned(ros):
     ros.wait_for(lambda: abs(in_state(ros) - ROBOT.gravity(Q)).max() < SAME)
 
 
-def test_of_a_storm_of_changes_the_last_one_is_in_force(ros):
-    torques = ros.listen(JointState, '/dynamics_node/gravity_torques', 1000)
-    steps = 40
-    for i in range(1, steps + 1):
-        assert ros.set_parameter('dynamics_node', 'gravity', [0.0, 0.1 * i, -9.81]).successful
-        ros.publish_joint_state(ros.joint_state(NAMES, Q))
-    # A gravity that was in force at no time before.
-    last = ROBOT.with_gravity((0.0, 0.1 * steps, -9.81)).gravity(Q)
-    ros.wait_for(lambda: abs(in_state(ros) - last).max() < SAME)
-    # It stays: none comes after a newer one, neither on the way nor in the second to come.
-    report = ros.wait_for_report('dynamics_node', meanwhile=lambda: in_state(ros))
-    assert report['gravity [m/s^2]'] == f'0 {0.1 * steps:g} -9.81'
-    assert 'refused change' not in report
-    ordinary = ROBOT.gravity(Q)
-    whole = last - ordinary
-    way = [(np.array(torque.effort) - ordinary) @ whole / (whole @ whole) for torque in torques]
-    assert (np.diff(way) > -1e-9).all()
-    assert way[-1] == pytest.approx(1.0)
-
-    assert ros.set_parameter('dynamics_node', 'gravity', [0.0, 0.0, -9.81]).successful
-    ros.wait_for(lambda: abs(in_state(ros) - ordinary).max() < SAME)
-    ros.wait_for_status('dynamics_node', 'publishing', meanwhile=lambda: in_state(ros))
-
-
 def bad_payload(frame: str = 'tool0', mass: float = 1.0, ixx: float = 0.0) -> SetPayload.Request:
     request = SetPayload.Request()
     request.payload.header.frame_id = frame
@@ -297,6 +265,7 @@ def test_a_bad_gravity_is_refused(ros):
         ),
         ({'external_wrenches': [wrench('nose', [0.0] * 6)]}, Result.UNKNOWN_FRAME),
         ({'external_wrenches': [wrench('tool0', [math.nan] * 6)]}, Result.INVALID_ARGUMENT),
+        ({'base_acceleration': Accel(linear=Vector3(x=1.0))}, Result.INVALID_ARGUMENT),
         ({'state': JointState(name=['nose'], position=[0.0])}, Result.UNKNOWN_JOINT),
         ({'state': JointState(name=NAMES, position=[0.0])}, Result.INVALID_ARGUMENT),
         ({'state': JointState(name=NAMES, position=[math.inf] * 7)}, Result.INVALID_ARGUMENT),
@@ -307,13 +276,6 @@ def test_a_bad_inverse_dynamics_request_gets_its_code(ros, fields, code):
     assert response.result.code == code, response.result.message
     assert response.result.message
     assert not response.torques.name
-
-
-def test_a_base_acceleration_of_a_fixed_base_is_refused(ros):
-    request = ComputeInverseDynamics.Request()
-    request.base_acceleration.linear.x = 1.0
-    response = ros.call(ComputeInverseDynamics, '/dynamics_node/compute_inverse_dynamics', request)
-    assert response.result.code == Result.INVALID_ARGUMENT
 
 
 @pytest.mark.parametrize(
@@ -484,14 +446,6 @@ def test_a_node_of_its_own_follows_from_its_start_on(ros, name):
             other.publish('/gravity', told(WALL, 'base_link'), LATCHED)
             ros.wait_for(lambda: tuple(ros.get_parameter(name, 'gravity')) == WALL)
             ros.wait_for(lambda: 'refused change' not in ros.values(name))
-
-
-def test_a_node_with_a_source_of_its_own_follows_that(ros):
-    source = {'gravity_source': {'kind': 'imu'}}
-    with running('contact_node', DOMAIN, PARAMETERS | source, namespace='/own'):
-        ros.wait_for(lambda: ros.node.count_subscribers('/own/imu'))
-        ros.wait_for(lambda: ros.node.count_subscribers('/own/payload'))
-        assert ros.node.count_subscribers('/own/gravity') == 0
 
 
 def test_one_name_for_three_nodes_is_refused_by_name():

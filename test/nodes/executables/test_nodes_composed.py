@@ -173,24 +173,6 @@ def test_a_frame_with_signs_that_topics_cannot_have_gets_a_topic(ros, composed):
     ros.exchange(ros.joint_state(['swing'], [0.5], [0.0], [0.0]), poses)
 
 
-def test_without_a_description_a_node_waits_says_so_and_answers(ros):
-    ros.diagnostics.clear()
-    with running('dynamics_node', DOMAIN, namespace='/waiting'):
-        ros.wait_for_status('waiting/dynamics_node', 'waiting for robot_description')
-        name = '/waiting/dynamics_node/compute_dynamics_terms'
-        response = ros.call(ComputeDynamicsTerms, name)
-        assert response.result.code == Result.NO_MODEL
-        assert response.result.message
-        response = ros.call(SetPayload, '/waiting/dynamics_node/set_payload')
-        assert response.result.code == Result.NO_MODEL
-        # A bad one first: it waits on for a better one.
-        ros.publish('/waiting/robot_description', String(data='<robot'), LATCHED)
-        ros.wait_for_status('waiting/dynamics_node', 'robot_description refused')
-        ros.publish('/waiting/robot_description', String(data=PENDULUM), LATCHED)
-        ros.wait_for_status('waiting/dynamics_node', 'waiting for swing')
-        assert ros.call(ComputeDynamicsTerms, name).result.code == Result.NO_STATE
-
-
 def test_a_bad_description_parameter_does_not_end_the_node(ros):
     with running('kinematics_node', DOMAIN, {'robot_description': '<robot/>'}, namespace='/bad'):
         status = ros.wait_for_status('bad/kinematics_node', 'robot_description refused')
@@ -319,6 +301,7 @@ def test_a_signal_ends_a_node_at_once_with_exit_code_0(ros, name, by):
         ({'root_joint': 'sliding'}, "root_joint: 'sliding'"),
         ({'locked_joints.names': ['swing']}, 'locked_joints'),
         ({'publish_rate': 'fast'}, 'publish_rate'),
+        ({'frame_prefix': '/left/'}, "no '/' at its start, which tf2 refuses: 'left/'"),
     ],
 )
 def test_a_wrong_parameter_at_start_ends_in_one_clear_line(parameters, words):
@@ -389,16 +372,6 @@ def test_an_error_in_a_task_is_logged_and_the_process_goes_on(ros, tmp_path, fun
         assert ros.call(ComputeDynamicsTerms, name).result.message
         assert process.end()[0] == 0
         assert 'Fatal' not in process.printed
-
-
-def test_frames_that_are_not_configured_are_answered(ros, on_the_arm):
-    for frame in ROBOT.frame_names:
-        request = ComputeJacobian.Request(frame=frame, reference='local')
-        request.state = at_q(ros)
-        response = ros.call(ComputeJacobian, '/kinematics_node/compute_jacobian', request)
-        assert response.result.code == Result.SUCCESS, response.result.message
-        expected = ROBOT.jacobian(Q, frame, 'local')
-        assert_allclose(np.reshape(response.jacobian, expected.shape), expected, atol=SAME)
 
 
 def test_a_robot_without_joints_is_no_reason_to_fall_silent_without_a_word(ros):

@@ -77,41 +77,18 @@ def in_state(ros, q=Q, v=V):
 
 
 @pytest.mark.parametrize('frame', FRAMES)
-def test_the_pose_of_a_frame_carries_the_stamp_of_its_joint_state(ros, frame):
+def test_pose_and_twist_of_a_frame_carry_the_stamp_of_their_joint_state(ros, frame):
     poses = ros.listen(PoseStamped, f'/kinematics_node/{frame}/pose')
+    twists = ros.listen(TwistStamped, f'/kinematics_node/{frame}/twist')
     message = ros.joint_state(NAMES, Q, V)
     pose = ros.exchange(message, poses)
     assert pose.header.stamp == message.header.stamp
-    assert pose.header.frame_id == 'base_link'
+    twist = ros.exchange(ros.joint_state(NAMES, Q, V), twists)
+    assert pose.header.frame_id == twist.header.frame_id == 'base_link'
     expected = ROBOT.forward_kinematics(Q, frame)
     assert_allclose(pose_matrix(pose.pose, 'pose'), expected, atol=SAME)
-
-
-@pytest.mark.parametrize('frame', FRAMES)
-def test_the_twist_of_a_frame_is_that_of_the_robot(ros, frame):
-    twists = ros.listen(TwistStamped, f'/kinematics_node/{frame}/twist')
-    message = ros.joint_state(NAMES, Q, V)
-    twist = ros.exchange(message, twists)
-    assert twist.header.frame_id == 'base_link'
     expected = ROBOT.frame_velocity(Q, V, frame)
     assert_allclose(numbers(twist.twist, 'twist'), expected, atol=SAME)
-
-
-def test_the_twist_reference_can_be_changed_while_running(ros):
-    twists = ros.listen(TwistStamped, '/kinematics_node/tool0/twist')
-    assert ros.set_parameter('kinematics_node', 'twist_reference', 'local').successful
-    message = ros.joint_state(NAMES, Q, V)
-    ros.wait_for(
-        lambda: twists and twists[-1].header.frame_id == 'tool0',
-        meanwhile=lambda: ros.publish_joint_state(message),
-    )
-    expected = ROBOT.frame_velocity(Q, V, 'tool0', 'local')
-    assert_allclose(numbers(twists[-1].twist, 'twist'), expected, atol=SAME)
-    assert ros.set_parameter('kinematics_node', 'twist_reference', 'local_world_aligned').successful
-    ros.wait_for(
-        lambda: twists[-1].header.frame_id == 'base_link',
-        meanwhile=lambda: ros.publish_joint_state(message),
-    )
 
 
 def test_markers_show_the_frames_and_the_centre_of_mass(ros):
@@ -295,15 +272,17 @@ def test_without_a_frame_it_is_the_first_of_the_node(ros):
     assert_allclose(np.reshape(response.jacobian, (6, 7)), ROBOT.jacobian(Q, 'tool0'), atol=1e-12)
 
 
-def test_locked_joints_stay_at_their_seed(ros):
-    found = solved(ros, asked(locked_joints=['upper_arm_roll']))
+@pytest.mark.parametrize(
+    'fields',
+    [
+        {'locked_joints': ['upper_arm_roll']},
+        {'weighted_joints': ['upper_arm_roll'], 'joint_weights': [math.inf], 'random_seed': 7},
+    ],
+)
+def test_locked_joints_stay_at_their_seed(ros, fields):
+    found = solved(ros, asked(**fields))
     assert found[2] == Q[2]
     assert_allclose(ROBOT.forward_kinematics(found, 'tool0'), TARGET, atol=REACHED)
-
-
-def test_a_weight_of_infinity_locks_a_joint(ros):
-    weights = {'weighted_joints': ['shoulder_yaw'], 'joint_weights': [math.inf]}
-    assert solved(ros, asked(**weights))[0] == Q[0]
 
 
 def test_a_direction_with_slack_is_left_free(ros):
@@ -367,12 +346,6 @@ def test_solutions_come_with_margin_and_manipulability(ros):
         assert all(np.abs(q - other).max() > 0.5 for other in found[:i])
     distances = [np.linalg.norm(q - Q) for q in found]
     assert distances == sorted(distances)
-
-
-def test_the_same_random_seed_gives_the_same_answer(ros):
-    turned = ROBOT.forward_kinematics(-Q, 'tool0')
-    first, again = (solved(ros, asked(turned, random_seed=7)) for _ in range(2))
-    assert_allclose(first, again, atol=0.0)
 
 
 def never():

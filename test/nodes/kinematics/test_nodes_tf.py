@@ -124,13 +124,6 @@ def test_locked_joints_stand_still_and_a_prefix_names_both_topics(ros):
         placed = matrices(fixed)
         assert_allclose(placed['arm/left'][:3, 3], [0.0, 0.05, 0.0], atol=SAME)
         assert_allclose(placed['arm/right'][:3, 3], [0.0, -0.06, 0.0], atol=SAME)
-        # Another prefix is told with the next state.
-        assert ros.set_parameter('arm/kinematics_node', 'frame_prefix', 'hand/').successful
-        fixed = ros.listen(TFMessage, '/tf_static', LATCHED)
-        ros.wait_for(
-            lambda: fixed and 'hand/left' in edges(fixed[-1]),
-            meanwhile=lambda: ros.publish_joint_state(ros.joint_state(*STATE), '/arm/joint_states'),
-        )
 
 
 @pytest.mark.parametrize('wanted', [False, True])
@@ -157,14 +150,3 @@ def test_where_the_base_is_is_published_on_request_only(ros, wanted):
         assert edges(moving) == ({'base': 'odom'} if wanted else {}) | joints
         if wanted:
             assert_allclose(matrices(moving)['base'][:3, 3], [2.0, 0.0, 0.0], atol=SAME)
-
-
-def test_both_topics_come_and_go_with_the_parameter(ros):
-    with running('kinematics_node', DOMAIN, {'robot_description': GRIPPER}, namespace='/later'):
-        ros.wait_for_status('later/kinematics_node', 'waiting for')
-        count = ros.node.count_publishers
-        for value, publishers in ((True, 1), (False, 0), (True, 1)):
-            assert ros.set_parameter('later/kinematics_node', 'publish_tf', value).successful
-            ros.wait_for(lambda n=publishers: count('/tf') == n and count('/tf_static') == n)
-        moving, _ = heard(ros, '/later/joint_states')
-        assert 'palm' in edges(moving)

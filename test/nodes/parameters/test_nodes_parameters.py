@@ -21,7 +21,6 @@ from itertools import pairwise
 import numpy as np
 import rclpy
 from node_parameters import SECTIONS
-from numpy.testing import assert_allclose
 from rcl_interfaces.msg import Parameter as ParameterMessage
 from rcl_interfaces.srv import GetParameters, ListParameters, SetParameters
 from rclpy.node import Node
@@ -32,7 +31,6 @@ from rclpy.parameter import (
     parameter_value_to_python,
 )
 from ros_harness import LATCHED, client, description, running
-from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from urdf_texts import pendulum
 
@@ -200,8 +198,10 @@ ARM = Robot.from_urdf(description())
 NAMES = list(ARM.joint_names)
 FILE = ('robot_description_arguments', 'robot_description_file')
 AT_START = (
-    *('autostart', 'calibration_file', 'gravity_source.', 'joint_state_topic', 'moveit_services'),
+    *('autostart', 'calibration_file', 'joint_state_topic', 'moveit_services'),
     'wrist_sensor.',
+    'locked_joints.',
+    *('publish_tf', 'publish_base_tf', 'command_joints', 'frame_prefix'),
     *FILE,
 )
 OF_RCLPY = ('use_sim_time', 'qos_overrides.', 'start_type_description_service')
@@ -280,7 +280,6 @@ def test_what_is_dumped_is_loaded_and_changes_nothing(ros, composed, node, tmp_p
         ('kinematics_node', 'frames', '[tool0]', ['tool0']),
         ('kinematics_node', 'frames', 'tool0', ['tool0']),
         ('kinematics_node', 'frames', '[]', []),
-        ('dynamics_node', 'command_joints', '[]', []),
     ],
 )
 def test_a_value_is_taken_in_the_type_of_its_parameter(ros, composed, node, name, text, value):
@@ -305,8 +304,6 @@ def test_a_value_is_taken_in_the_type_of_its_parameter(ros, composed, node, name
         ('gravity', '[true, true, true]', 'type'),
         ('gravity', '[1000.0, 0.0, 0.0]', '30'),
         ('gravity', '[25.0, 25.0, 0.0]', 'up to 30 m/s^2'),
-        ('frame_prefix', '3', 'type'),
-        ('frame_prefix', '/left/', "no '/' at its start, which tf2 refuses: 'left/'"),
     ],
 )
 def test_a_value_that_means_nothing_is_refused(ros, composed, name, text, words):
@@ -315,46 +312,6 @@ def test_a_value_that_means_nothing_is_refused(ros, composed, name, text, words)
     assert not result.successful
     assert words in result.reason
     assert ros.get_parameter('dynamics_node', name) == before
-
-
-@pytest.mark.parametrize('order', [('names', 'positions'), ('positions', 'names')])
-def test_locked_joints_are_set_one_after_the_other(ros, composed, order):
-    torques = ros.listen(JointState, '/dynamics_node/gravity_torques')
-    texts = {'names': '[elbow_pitch]', 'positions': '[0.7]'}
-    first, second = (f'locked_joints.{part}' for part in order)
-    q, zero = [0.1 * i for i in range(7)], [0.0] * 7
-
-    assert typed(ros, 'dynamics_node', texts[order[0]], first).successful
-    # The robot stays what it was, and diagnostics say what is missing.
-    ros.wait_for(lambda: 'locked_joints' in ros.values('dynamics_node').get('refused change', ''))
-    assert ros.exchange(ros.joint_state(NAMES, q, zero, zero), torques).name == NAMES
-    # Another change of the robot is made meanwhile.
-    assert typed(ros, 'dynamics_node', '[0, 0, -1.62]', 'gravity').successful
-    assert typed(ros, 'dynamics_node', 'python', 'backend').successful
-
-    assert typed(ros, 'dynamics_node', texts[order[1]], second).successful
-    locked = Robot.from_urdf(
-        description(), locked_joints={'elbow_pitch': 0.7}, gravity=(0.0, 0.0, -1.62)
-    )
-    left = list(locked.joint_names)
-
-    def answered():
-        ros.publish_joint_state(ros.joint_state(NAMES, q, zero, zero))
-        return torques[-1].name == left
-
-    ros.wait_for(answered)
-    values = [q[NAMES.index(name)] for name in left]
-    assert_allclose(torques[-1].effort, locked.gravity(values), atol=1e-12)
-    assert 'refused change' not in ros.wait_for_report('dynamics_node')
-
-    for name in (second, first):
-        assert typed(ros, 'dynamics_node', '[]', name).successful
-    for name, text in (('gravity', '[0, 0, -9.81]'), ('backend', 'auto')):
-        assert typed(ros, 'dynamics_node', text, name).successful
-    ros.wait_for(
-        lambda: torques[-1].name == NAMES,
-        meanwhile=lambda: ros.publish_joint_state(ros.joint_state(NAMES, q, zero, zero)),
-    )
 
 
 def test_the_parameter_robot_description_wins_over_the_topic(ros):

@@ -117,22 +117,3 @@ def test_changes_of_gravity_and_payload_compile_nothing(ros, cache):
             meanwhile=lambda robot=robot: tell(ros, robot),
         )
     assert compiled(cache) == before
-
-
-def test_what_is_announced_is_no_contact_any_more(ros):
-    """Estimates go over to another payload; nothing of it is taken for a contact."""
-    put_gravity(ros, 0.0)
-    for mass in (3.0,):
-        seen = []
-        for announced in (False, True):
-            if announced:
-                put_payload(ros, mass)
-            robot = ROBOT.with_payload(TOOL, mass)
-            wanted = ContactState.NONE if announced else ContactState.CONTACT
-            ros.contacts.clear()
-            ros.wait_for(
-                lambda wanted=wanted: ros.contacts and ros.contacts[-1].state == wanted,
-                meanwhile=lambda robot=robot: tell(ros, robot),
-            )
-            seen.append(ros.contacts[-1].state)
-        assert seen == [ContactState.CONTACT, ContactState.NONE]
