@@ -168,12 +168,7 @@ def reaction_settings(values: CollisionParameters) -> ReactionSettings | None:
     """
     if values.reaction == 'none':
         return None
-    return ReactionSettings(
-        values.reaction,
-        values.duration,
-        values.damping,
-        values.distance,
-    )
+    return ReactionSettings(values.reaction, values.duration, values.damping)
 
 
 def stiffness_of(argument: str, values: Array) -> Array:

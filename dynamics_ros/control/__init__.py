@@ -18,7 +18,7 @@ from .compliance.impedance import (
     damping_of_ratio,
 )
 from .compliance.motion_check import MotionCheck
-from .compliance.reactions import STRATEGIES, Reaction, ReactionSettings, Trail
+from .compliance.reactions import STRATEGIES, Reaction, ReactionSettings
 from .compliance.setpoint import Setpoint, SetpointLimits
 from .compliance.settings import ArmSettings, Compliance
 from .feed_forward import FeedForward, JointMotion, LimitViolation
@@ -74,7 +74,6 @@ __all__ = [
     'StandingRobot',
     'StandingSettings',
     'Task',
-    'Trail',
     'WholeBodyMotion',
     'WholeBodyProblem',
     'bounded_task_inertia',

@@ -27,7 +27,7 @@ from dynamics_ros.commanding.prepared_servo import (
     values_of,
 )
 from dynamics_ros.control import JointCommand, JointStop
-from dynamics_ros.errors import DynamicsRosError
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.estimation.samples.robot_state import (
     RobotState,
     describe_not_finite,
@@ -188,7 +188,7 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
         """Follow targets that arrive from now on."""
         self._targets.drop('')
         self._commanded.forget()
-        self._resume()
+        self._ending = False
 
     def deactivate(self) -> None:
         """Bring the robot to rest; after it returns, nothing more is sent."""
@@ -219,7 +219,9 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
     def adopt(self, prepared: PreparedServo) -> None:
         """Switch to another robot, which is moved once the current motion has come to rest."""
         self._prepared, self.state = prepared, None
-        self._end_motion()
+        # Targets are ignored until the motion of the previous robot is at rest.
+        self._targets.drop('')
+        self._ending = True
         self._report_gains()
 
     def observe(self, state: RobotState) -> None:
@@ -237,27 +239,14 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
 
     def _check_robot(self, values: ServoParameters) -> None:
         check_servo(values)
+        if self.commands is not None and self.commands.kind != values.command_type:
+            raise InvalidArgumentError('command_type', 'set while configured', 'cleanup before')
         if self.context.robot is not None and self.context.built is not None:
             frame_and_joints(self.context.robot, values, self.context.built.default_frame)
 
     def _changed(self, names: frozenset[str]) -> None:
-        if 'command_type' in names:
-            self._end_motion()
         if names - {'command_timeout', 'joint_state_timeout', 'following_tolerance'}:
             self.context.changes.rebuild(NAME)
-
-    def _end_motion(self) -> None:
-        """Ignore targets until the current motion, of the previous robot or topic, is at rest."""
-        self._targets.drop('')
-        self._ending = True
-
-    def _resume(self) -> None:
-        """Accept targets again at rest, with the topic of the current command type."""
-        self._ending = False
-        kind = self.parameters.values.command_type
-        if self.commands is not None and self.commands.kind != kind:
-            self.commands.close()
-            self.commands = Commands(self.node, kind)
 
     # --- commands -------------------------------------------------------------------------------
 
@@ -317,8 +306,7 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
     def _follow(self, commands: Commands, now: float, dt: float) -> Explanation | None:
         """Send the next command towards the target; return the status, None without a target."""
         prepared, state, values = self._prepared, self.state, self.parameters.values
-        if self._ending and commands.last is None:
-            self._resume()
+        self._ending = self._ending and commands.last is not None
         if prepared is None or state is None:
             return None
         last, commanded = commands.last, self._commanded

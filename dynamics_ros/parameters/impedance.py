@@ -14,7 +14,7 @@ from dynamics_ros.settings import parameter
 MAX_STIFFNESS = 1e5
 """Largest stiffness of the tool [N/m, Nm/rad]; more than any torque-controlled arm can hold."""
 
-REACTIONS = ('none', 'stop', 'float', 'retract')
+REACTIONS = ('none', 'stop', 'float')
 
 EACH = 'One value, or one per joint'
 
@@ -155,8 +155,7 @@ class CollisionParameters:
 
     reaction: str = parameter(
         'none',
-        'Reaction to a collision. none; stop: brake; float: compensate only gravity; '
-        'retract: move back along the recent path of the tool. '
+        'Reaction to a collision. none; stop: brake; float: compensate only gravity. '
         'Every reaction ends at rest with the tool held by springs, until ~/acknowledge. A value '
         'other than none at start also runs contact_node in this process; after none at start, no '
         'other value is accepted',
@@ -170,9 +169,6 @@ class CollisionParameters:
         may_be_infinite=True,
     )
     damping: float = parameter(5.0, 'float: rate at which motion decays', '1/s', (0.0, 100.0))
-    distance: float = parameter(
-        0.1, 'retract: distance along the path of the tool', 'm', (0.001, 2.0)
-    )
 
 
 @dataclass(frozen=True)

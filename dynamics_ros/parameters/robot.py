@@ -19,11 +19,15 @@ REMOVED = {
     'feed_forward.refuse_beyond_limits': 'the violations that ~/compute_trajectory_efforts returns',
     'thresholds.acceleration': 'unexplained.* of calibrate_robot, or thresholds.velocity',
     'thresholds.sigmas': 'thresholds.false_alarms_per_hour; 0 means 5 standard deviations',
+    'markers.rate': 'nothing, markers of contacts come at 20 Hz',
     'markers.torque_scale': 'markers.force_scale: torque arrows have five times its length',
     'feet.normal': 'the frame of odom, whose z axis has to be the normal of the ground',
     **dict.fromkeys(
-        ('collision.torque_gain', 'collision.admittance', 'collision.speed'),
-        'collision.reaction stop, float or retract',
+        (
+            *('collision.torque_gain', 'collision.admittance'),
+            *('collision.speed', 'collision.distance'),
+        ),
+        'collision.reaction stop or float',
     ),
     **dict.fromkeys(
         (

@@ -7,7 +7,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from dynamics_ros.commanding.arm_state import BRAKED, LEAVING, ArmState, Collisions, Event, after
@@ -39,7 +38,7 @@ def test_each_state_that_sends_torques_can_end_and_none_resumes_from_its_end():
     assert BRAKED > LEAVING
 
 
-SETTINGS = ReactionSettings('retract')
+SETTINGS = ReactionSettings('float')
 
 
 class Detector:
@@ -53,8 +52,6 @@ class Detector:
 
 class Arm:
     """Stands still."""
-
-    pose = np.eye(4)
 
     def stay(self):
         pass
@@ -82,13 +79,13 @@ def test_a_collision_of_before_the_arm_was_moved_begins_no_reflex(collisions, be
         collisions.begin_anew()
     collisions.notice(SETTINGS, Arm(), False)
     assert collisions.reflex is None
-    assert collisions.strategy == 'retract'
+    assert collisions.strategy == 'float'
 
 
 def test_a_reflex_is_not_gone_on_with_but_stays_to_be_acknowledged(collisions):
     collisions.notice(SETTINGS, Arm(), False)
     collisions.begin_anew()
     assert collisions.reflex is None
-    assert collisions.acknowledge() == 'the collision is over (retract)'
+    assert collisions.acknowledge() == 'the collision is over (float)'
     assert not collisions.detector.collided
     assert collisions.acknowledge() == 'there was no collision'

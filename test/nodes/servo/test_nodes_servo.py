@@ -331,7 +331,7 @@ def test_no_limit_is_passed_however_long_it_is_led_there(arm):
         ('frame', 'nowhere', 'frame: unknown frame'),
         ('frame', 'base_link', 'frame: no joint moves'),
         ('command_joints', ['nobody'], 'nobody'),
-        ('command_type', 'velocity', 'command_joints'),
+        ('command_type', 'velocity', 'command_type: set while configured'),
     ],
 )
 def test_a_parameter_that_does_not_fit_the_robot_is_refused_and_the_old_one_stays(

@@ -14,7 +14,7 @@ pytest.importorskip('rclpy')
 
 from geometry_msgs.msg import Inertia, Vector3
 from ros_harness import LATCHED, description, faulty
-from servo_harness import CAMERA, NAMES, SERVO, SPEED, TOPICS, Q, play
+from servo_harness import CAMERA, NAMES, SERVO, SPEED, Q, play
 from std_srvs.srv import SetBool
 
 from dynamics_ros.control.joint_stop import MAX_DURATION
@@ -206,22 +206,6 @@ def test_what_makes_it_another_servo_ends_a_motion_by_a_ramp(kind, ending):
             return ends_by_a_ramp(one, ending)
 
     assert any(ends() for _ in range(TRIES))
-
-
-def test_another_interface_is_taken_when_the_first_is_at_rest():
-    kind, other = 'trajectory', 'velocity'
-    with play(DOMAIN + 1, kind, **LASTING, command_joints=NAMES) as one:
-        get_going(one)
-        message, topic = TOPICS[other]
-        commands = one.commands
-        if topic != TOPICS[kind][1]:
-            commands = one.ros.listen(message, f'{SERVO}/{topic}', 1000)
-        assert one.ros.set_parameter(NODE, 'command_type', other).successful
-        one.ros.wait_for(lambda: is_at_rest(one), meanwhile=one.report)
-        assert_it_came_to_rest(one)
-        assert commands is one.commands or commands == []
-        one.kind, one.commands = other, commands
-        get_going(one)
 
 
 @pytest.mark.parametrize(
