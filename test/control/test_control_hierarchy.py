@@ -318,23 +318,6 @@ def test_it_stands_on_forces_within_friction_that_are_those_of_the_ground():
 
 
 @pytest.mark.slow
-def test_pushed_aside_it_keeps_its_feet_and_comes_back():
-    walker = Walker()
-    for _ in walker.run(0.3):
-        pass
-    moved = []
-    for _ in walker.run(0.5, push=np.array([0.0, 80.0, 0.0])):
-        moved.append(off(walker))
-    for _ in walker.run(1.0):
-        pass
-    assert 0.005 < max(moved) < 0.1
-    assert off(walker) < 0.005
-    for foot, place in zip(STANDING_ROBOT_FEET, HOME_FEET, strict=True):
-        now = ROBOT.forward_kinematics(walker.world.q, foot)[:3, 3]
-        assert np.abs(now - place).max() < 0.01
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize('velocity', [0.0, 0.3])
 def test_it_trots(velocity):
     walker = Walker()

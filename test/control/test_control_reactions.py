@@ -150,18 +150,6 @@ def test_after_the_reflex_the_arm_rests_on_springs_where_it_is(strategy):
     assert np.abs(setpoint[:3, 3] - run.arm.pose[:3, 3]).max() < 0.03
 
 
-def test_giving_way_adds_just_the_torques_that_are_asked_for():
-    rng = np.random.default_rng(0)
-    for _ in range(5):
-        q, v = HOME + 0.1 * rng.normal(size=ROBOT.nq), 0.3 * rng.normal(size=ROBOT.nv)
-        arm = CompliantArm(CONTROLLER, UNBOUND)
-        arm.start(q, v)
-        torque = rng.normal(size=ROBOT.nv)
-        tau = arm.give_way(q, v, DT, torque)
-        assert not {'guard', 'torque', 'torque_rate'} & set(arm.acting)
-        assert np.abs(tau - ROBOT.nonlinear_effects(q, v) - torque).max() < 1e-8
-
-
 def test_springs_come_back_gradually_after_the_arm_has_given_way():
     arm = started()
     q = HOME + 0.02

@@ -237,22 +237,6 @@ def test_a_shutdown_transition_is_an_end_too():
         assert one.lifecycle == 'finalized'
 
 
-def test_an_acceleration_too_small_to_stop_in_time_is_exceeded_at_the_end():
-    gentle = LASTING | {'speed.joint_acceleration': 0.02}
-    with play(DOMAIN + 1, 'velocity', **gentle) as one:
-        one.ros.wait_for(
-            lambda: len(one.commands) > 60 and np.abs(one.velocity).max() > 0.03,
-            meanwhile=one.both,
-        )
-        fastest = np.abs(one.velocity).max()
-        code, seconds = one.servo.end(signal.SIGINT)
-        assert code == 0
-        assert seconds < 1.5
-        one.ros.wait_for(lambda: is_at_rest(one))
-        steps = np.abs(np.diff(velocities(one, one.commands), axis=0)).max()
-        assert 0.02 * 2.0 / RATE < steps < fastest / MAX_DURATION * 2.0 * 0.02 + 1e-9
-
-
 def test_an_error_in_the_control_step_is_an_end_and_told_once(tmp_path):
     function = 'dynamics_ros.inverse_kinematics.differential:CartesianServo.follow_twist'
     script, flag = faulty(tmp_path, NODE, function)
