@@ -16,6 +16,7 @@ pytest.importorskip('rclpy')
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
+from few_joint_arms import ARMS, few_joint_arm
 from geometry_msgs.msg import PoseStamped, TransformStamped
 from impedance_harness import NAMES, NODE, ROBOT, TOOL, TOPIC, Q, played_arm
 from lifecycle_msgs.srv import ChangeState
@@ -441,3 +442,27 @@ def test_the_node_reports_once_that_a_wrist_is_softer_than_its_settings():
         )
         assert 'Nm/rad about' in warned()[0]
         assert sum(m.msg == warned()[0] for m in logs) == 1
+
+
+@pytest.mark.parametrize(('name', 'angle', 'said'), [
+    ('gantry', 0.0, 'holding'),
+    ('scara', 0.0, 'holding; limited by: near a singularity'),
+])  # fmt: skip
+def test_an_arm_with_few_joints_is_quiet_where_it_loses_no_direction(name, angle, said):
+    names = [f'joint_{i}' for i in range(1, len(ARMS[name][0]) + 1)]
+    parameters = {
+        'robot_description': few_joint_arm(name),
+        'frame': 'tool',
+        'command_joints': names,
+        'joint_state_timeout': 5.0,
+    }
+    rest, held = np.zeros(len(names)), np.full(len(names), angle)
+    with running(NODE, DOMAIN + 1, parameters), client(DOMAIN + 1) as ros:
+        statuses = ros.listen(DiagnosticStatus, f'/{NODE}/status', 200)
+        ros.listen(Float64MultiArray, TOPIC, 5000)
+        status = ros.wait_for(
+            lambda: next((m for m in statuses if m.message == said), None),
+            meanwhile=lambda: ros.publish_joint_state(ros.joint_state(names, held, rest, rest)),
+            period=0.004,
+        )
+        assert (status.level == DiagnosticStatus.OK) == (said == 'holding')
