@@ -41,7 +41,7 @@ from dynamics_ros.commanding.joint_states import (
     softened,
     state_to_use,
 )
-from dynamics_ros.commanding.joints import check_effort_joints, nearest_equivalent_angles
+from dynamics_ros.commanding.joints import check_order_is_known, nearest_equivalent_angles
 from dynamics_ros.control import ArmSettings, CompliantArm
 from dynamics_ros.control.compliance.impedance import REST
 from dynamics_ros.control.compliance.motion_check import BLIND
@@ -139,7 +139,7 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         """
         values = self.parameters.values
         self._check(values)
-        check_effort_joints(values.command_joints)
+        check_order_is_known(values.command_joints, 'effort')
         if values.fallback_controller:
             self._fallback = FallbackController(self.node, values.fallback_controller)
         self.commands = ArrayCommands(self.node)
