@@ -65,7 +65,6 @@ def arm_settings(
         'posture_damping': per_velocity(robot, values.posture.damping, 'posture.damping'),
         'margin': values.joint_range.margin,
         'limit_stiffness': values.joint_range.stiffness,
-        'guard_rate': values.joint_range.guard_rate,
         'max_torque': _largest_torques(robot, values.torque),
         'max_torque_rate': per_velocity(robot, values.torque.max_rate, 'torque.max_rate'),
         'viscous': share * friction.viscous,
@@ -84,10 +83,8 @@ def arm_settings(
         guiding(values.guiding),
         values.setpoint,
         joints,
-        values.largest_inertia,
-        values.energy.capacity,
-        values.blending_time,
-        values.joint_speed_share,
+        energy_capacity=values.energy.capacity,
+        largest_speed=values.joint_speed_share,
     )
 
 

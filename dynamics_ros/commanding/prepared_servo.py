@@ -266,7 +266,6 @@ def _settings(values: ServoParameters) -> ServoSettings:
         linear_speed=values.speed.linear,
         angular_speed=values.speed.angular,
         joint_velocity=values.speed.joint,
-        velocity_scale=values.speed.joint_scale,
         joint_acceleration=values.speed.joint_acceleration,
         joint_margin=values.joint_margin,
         slow_condition=values.singularity.slow_condition,

@@ -73,13 +73,6 @@ class JointRangeParameters:
         (0.0, 10.0),
     )
     stiffness: float = parameter(50.0, 'Stiffness of that spring', 'Nm/rad or N/m', (0.0, 1e5))
-    guard_rate: float = parameter(
-        20.0,
-        'Largest rate at which a joint may approach the end of its range; a larger value brakes '
-        'later and harder',
-        '1/s',
-        (10.0, 1000.0),
-    )
 
 
 @dataclass(frozen=True)
@@ -204,7 +197,6 @@ class ImpedanceParameters(TargetParameters):
     damping_ratio: float = parameter(
         0.9, 'Damping ratio of all directions of the tool; 1: critical', limits=(0.05, 5.0)
     )
-    blending_time: float = parameter(0.3, 'Duration of a change of stiffness', 's', (0.01, 10.0))
     friction_compensation: float = parameter(
         0.0,
         'Share of the modelled friction that is compensated; compensating more than the actual '
@@ -247,13 +239,6 @@ class ImpedanceParameters(TargetParameters):
         'third missing joint state on',
         's',
         (0.01, 10.0),
-    )
-    largest_inertia: float = parameter(
-        100.0,
-        'Largest apparent inertia of the tool in any direction; near singularities, where it would '
-        'be exceeded, the control law is damped',
-        'kg',
-        (0.1, 1e6),
     )
     joint_speed_share: float = parameter(
         1.5,

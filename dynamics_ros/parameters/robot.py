@@ -43,6 +43,8 @@ REMOVED = {
             *('thresholds.release', 'location.rate', 'markers.diameter'),
             *('wrench.length_scale', 'location.friction', 'tare.max_deviation'),
             *('location.max_deviation', 'location.resolution', 'tare.max_velocity'),
+            *('joint_range.guard_rate', 'largest_inertia', 'blending_time', 'speed.joint_scale'),
+            *('ground_truth_rate', 'load_friction', 'command_mode'),
         ),
         'its former default, which is a constant now',
     ),
