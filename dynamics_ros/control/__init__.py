@@ -14,7 +14,6 @@ from .compliance.impedance import (
     ImpedanceState,
     ImpedanceStep,
     ImpedanceTarget,
-    bounded_task_inertia,
     damping_of_ratio,
 )
 from .compliance.motion_check import MotionCheck
@@ -76,7 +75,6 @@ __all__ = [
     'Task',
     'WholeBodyMotion',
     'WholeBodyProblem',
-    'bounded_task_inertia',
     'constrained_least_squares',
     'damped_pseudo_inverse',
     'damping_of_ratio',

@@ -86,7 +86,6 @@ class Output:
         missing: why the middleware refused to create the publisher; '' if it did not.
         published: number of published messages.
         publish_object, publish_bytes: publish a message, or a serialized one, without counting it.
-        skipped: number of states that were not published because of the rate limit.
     """
 
     def __init__(
@@ -114,7 +113,6 @@ class Output:
         self.topic = name
         self.missing = ''
         self.published = 0
-        self.skipped = 0
         self._limit = RateLimit()
         self._subscribed = False
         self._next_check = 0.0
@@ -150,17 +148,14 @@ class Output:
         return self._subscribed
 
     def passes(self, now: float, rate: float) -> bool:
-        """Return whether the rate limit allows a message now; otherwise count it in ``skipped``.
+        """Return whether the rate limit allows a message now.
 
         Args:
             now: time of the steady clock [s].
             rate: maximum rate [Hz]; 0: no limit.
         """
         # Fast path: usually the next message is not due yet.
-        if now < self._limit.next or not self._limit.passes(now, rate):
-            self.skipped += 1
-            return False
-        return True
+        return now >= self._limit.next and self._limit.passes(now, rate)
 
     def publish(self, message: Any) -> None:
         """Publish a message and count it."""

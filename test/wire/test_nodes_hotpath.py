@@ -95,11 +95,6 @@ def test_each_output_has_a_rate_of_its_own(ros, node):
         assert seconds > 10 / 20.0
         # The same states, without that limit: ten times as many where the machine is quiet.
         assert len(twists) > 2 * len(poses)
-        key = '/kinematics_node/tool0/pose not published for its rate'
-        ros.wait_for(lambda: int(ros.values('kinematics_node').get(key, 0)) > 25, meanwhile=send)
-        assert '/kinematics_node/tool0/twist not published' not in str(
-            ros.values('kinematics_node')
-        )
     finally:
         ros.set_parameter('kinematics_node', 'publish_rate', 0.0)
         ros.set_parameter('kinematics_node', 'publish_rates.twist', -1.0)
