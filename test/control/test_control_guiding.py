@@ -92,19 +92,6 @@ def test_what_is_free_goes_with_the_tool_and_what_is_locked_stays():
     np.testing.assert_allclose(left, [0.0, 0.0, pose_error(np.eye(4), tool)[5]], atol=1e-3)
 
 
-@pytest.mark.parametrize('axis', range(3))
-def test_a_wall_holds_where_it_stands_and_gives_way_to_no_push(axis):
-    upper = np.full(3, np.inf)
-    upper[axis] = 0.1
-    guiding = Guiding(upper=upper)
-    held, tool = np.eye(4), np.eye(4)
-    for place in np.append(np.linspace(0.0, 0.15, 200), np.full(50, 0.15)):
-        tool[axis, 3] = place
-        held, bound = held_pose(held, tool, guiding, 0.25, DT)
-        assert bound[axis] == (place > 0.1)
-        assert abs(held[axis, 3] - min(place, 0.1)) < 1e-3
-
-
 def test_a_direction_that_is_locked_later_is_held_where_it_is_then():
     plant = Plant(guiding=DAMPED)
     plant.push([6.0, 6.0, 0.0], 0.6)

@@ -47,23 +47,6 @@ def ends(marker: Marker) -> np.ndarray:
     return np.array([(p.x, p.y, p.z) for p in marker.points])
 
 
-def test_arrows_begin_at_the_reference_point_and_are_as_long_as_the_wrench_is_large():
-    force, torque, label, *rest = drawn(None)
-    pose = ROBOT.forward_kinematics(STATE.q, 'tool0')
-    R, start = pose[:3, :3], pose[:3, :3] @ POINT + pose[:3, 3]
-    assert ends(force) == pytest.approx(np.array([start, start + R @ [0.01, 0.02, 0.03]]))
-    assert ends(torque) == pytest.approx(np.array([start, start + R @ [0.4, 0.5, 0.6]]))
-    assert label.text == f'contact: {LINK}'
-    place = label.pose.position
-    assert [place.x, place.y, place.z] == pytest.approx(
-        ROBOT.forward_kinematics(STATE.q, LINK)[:3, 3].tolist()
-    )
-    assert [(x.ns, x.action) for x in rest] == [('contact_force', Marker.DELETE)]
-    assert {(x.header.frame_id, x.header.stamp.sec) for x in (force, torque, label)} == {
-        ('world', 5)
-    }
-
-
 def test_the_force_at_a_point_that_is_known_ends_at_the_surface():
     *_, force = drawn(touched(known=True))
     pose = ROBOT.forward_kinematics(STATE.q, LINK)
