@@ -223,9 +223,8 @@ class CompliantArm:
         used = used or [settings.compliance]
         gains = [self._damped(settings, x, not guided) for x in used]
         # Stiffer springs must be stable in the margins of the ranges, where no joint may be yet.
-        stiffer = (gains[0].joints - self._checked(self.settings, self.settings.compliance).joints)[
-            RANGE_SPRINGS
-        ]
+        held = self._checked(self.settings, self.settings.compliance, True)
+        stiffer = (gains[0].joints - held.joints)[RANGE_SPRINGS]
         interval = min(RESERVE * interval, 0.5 * MAX_INTERVAL)
         found = [self._response(x, interval, np.maximum(stiffer, 0.0)) for x in gains]
         return np.asarray(np.max(found, axis=0) / (1.0, settings.blending_time))
