@@ -29,7 +29,6 @@ from dynamics_ros.control import (
     Reaction,
     ReactionSettings,
     SetpointLimits,
-    Trail,
 )
 from dynamics_ros.estimation import ContactPipeline
 from dynamics_ros.estimation.contact_settings import (
@@ -186,7 +185,7 @@ def _collide(
     start = plant.pose
     goal, surface = start.copy(), start[2, 3] - WAY
     goal[2, 3] = surface - 2.0 * LEAD
-    trail, reaction, rests = Trail(), None, False
+    reaction, rests = None, False
     forces = np.zeros(round(SECONDS / PERIOD))
     torques = np.empty((len(forces), robot.nv))
     touched = detected = math.nan
@@ -199,12 +198,11 @@ def _collide(
         if math.isnan(detected) and told is not None and told.report.collision_latched:
             detected = k
             if strategy:
-                reaction = Reaction(ReactionSettings(strategy), arm, trail)
+                reaction = Reaction(ReactionSettings(strategy), arm)
         if rests:
             tau = arm.approach(q, v, PERIOD, None)
         elif reaction is None:
             tau = arm.approach(q, v, PERIOD, goal)
-            trail.note(arm.pose)
         else:
             tau = reaction.step(q, v, PERIOD)
             if reaction.over and arm.at_rest:

@@ -33,7 +33,7 @@ from dynamics_ros.parameters.impedance import (
 from dynamics_ros.parameters.robot import DIRECTIONS, known_frames
 from dynamics_ros.robot import Robot
 
-from .joints import check_effort_joints, effort_places, turning_joints
+from .joints import commanded_joints, turning_joints
 
 Array = NDArray[np.float64]
 
@@ -65,7 +65,6 @@ def arm_settings(
         'posture_damping': per_velocity(robot, values.posture.damping, 'posture.damping'),
         'margin': values.joint_range.margin,
         'limit_stiffness': values.joint_range.stiffness,
-        'guard_rate': values.joint_range.guard_rate,
         'max_torque': _largest_torques(robot, values.torque),
         'max_torque_rate': per_velocity(robot, values.torque.max_rate, 'torque.max_rate'),
         'viscous': share * friction.viscous,
@@ -84,10 +83,8 @@ def arm_settings(
         guiding(values.guiding),
         values.setpoint,
         joints,
-        values.largest_inertia,
-        values.energy.capacity,
-        values.blending_time,
-        values.joint_speed_share,
+        energy_capacity=values.energy.capacity,
+        largest_speed=values.joint_speed_share,
     )
 
 
@@ -168,12 +165,7 @@ def reaction_settings(values: CollisionParameters) -> ReactionSettings | None:
     """
     if values.reaction == 'none':
         return None
-    return ReactionSettings(
-        values.reaction,
-        values.duration,
-        values.damping,
-        values.distance,
-    )
+    return ReactionSettings(values.reaction, values.duration, values.damping)
 
 
 def stiffness_of(argument: str, values: Array) -> Array:
@@ -183,9 +175,7 @@ def stiffness_of(argument: str, values: Array) -> Array:
         InvalidArgumentError: the count is wrong, or the matrix is not symmetric or has a negative
             eigenvalue.
     """
-    if values.size not in (6, 36):
-        raise InvalidArgumentError(argument, f'{values.size} numbers', '6, or 36 row by row')
-    return stiffness_matrix(argument, values if values.size == 6 else values.reshape(6, 6))
+    return stiffness_matrix(argument, values.reshape(6, 6) if values.size == 36 else values)
 
 
 @dataclass(frozen=True)
@@ -249,7 +239,6 @@ def selected(
     """
     asked = (values.frame,) if values.frame else ()
     (frame,) = known_frames(robot, asked, default_frame, 'frame')
-    check_effort_joints(values.command_joints)
-    places = effort_places(robot, frame, values.command_joints)
-    check_torques_bounded(robot, values.torque, values.command_joints)
-    return frame, places
+    joints = commanded_joints(robot, frame, values.command_joints, 'effort')
+    check_torques_bounded(robot, values.torque, joints)
+    return frame, np.array([robot.joint_v_indices[name] for name in joints])

@@ -7,7 +7,7 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Any
 
-from dynamics_ros.control import CompliantArm, Reaction, ReactionSettings, Trail
+from dynamics_ros.control import CompliantArm, Reaction, ReactionSettings
 
 
 class ArmState(Enum):
@@ -108,19 +108,16 @@ class Collisions:
             ``detection_problem`` and ``acknowledge``; None without one.
         strategy: of the reaction to the last collision; '' once it is acknowledged.
         reflex: the reaction that is running, or None.
-        trail: recent path of the tool.
     """
 
     def __init__(self) -> None:
         self.detector: Any = None
         self.strategy = ''
         self.reflex: Reaction | None = None
-        self.trail = Trail()
 
     def begin_anew(self) -> None:
-        """Discard reaction and trail, which belong to another motion or another arm."""
+        """Discard the reaction, which belongs to another motion or another arm."""
         self.reflex = None
-        self.trail.forget()
 
     def notice(self, settings: ReactionSettings | None, arm: CompliantArm, braking: bool) -> None:
         """React to a new collision.
@@ -138,15 +135,10 @@ class Collisions:
             if detector.collided and not self.strategy:
                 detector.acknowledge()
             return
-        if self.strategy:
-            return
-        if detector.collided:
+        if detector.collided and not self.strategy:
             self.strategy = settings.strategy
             if not braking:
-                self.reflex = Reaction(settings, arm, self.trail)
-        elif settings.strategy == 'retract':
-            self.trail.distance = settings.distance
-            self.trail.note(arm.pose)
+                self.reflex = Reaction(settings, arm)
 
     def acknowledge(self) -> str:
         """Clear the collision; return a sentence about what was cleared."""

@@ -60,60 +60,43 @@ def nearest_equivalent_angles(q: Array, before: Array, turning: NDArray[np.bool_
     return q + FULL_TURN * turns if turns.any() else q
 
 
-def check_effort_joints(joints: Sequence[str]) -> None:
-    """Refuse joints of an effort array unless their order is given.
-
-    Raises:
-        InvalidArgumentError: there are no joints, or one occurs twice.
-    """
-    expected = 'the joints of the effort controller in its order'
-    if not joints:
-        raise InvalidArgumentError(COMMANDED, 'empty', expected)
-    check_unique(joints, expected)
-
-
-def effort_places(robot: Robot, frame: str, joints: Sequence[str]) -> NDArray[np.intp]:
-    """Indices among the velocities of the joints that receive efforts.
-
-    Raises:
-        UnknownJointError: the robot does not have a joint.
-        InvalidArgumentError: no joint moves the frame, or one that does is missing.
-    """
-    check_known(robot, joints)
-    moving = moved_joints(robot, frame)
-    for name, index in robot.joint_v_indices.items():
-        if moving[index] and name not in joints:
-            problem = f'{name!r} moves {frame!r} and is missing'
-            raise InvalidArgumentError(COMMANDED, problem, 'all joints that do')
-    return np.array([robot.joint_v_indices[name] for name in joints])
-
-
 def check_order_is_known(asked: Sequence[str], kind: str) -> None:
-    """Refuse a ``command_type`` that sends an array unless the joint order is given.
+    """Refuse joints of an array of commands unless their order is given.
+
+    Args:
+        asked: the requested joints.
+        kind: what the commands are: 'effort' or a ``command_type`` of the servo.
 
     Raises:
-        InvalidArgumentError: the order is not given.
+        InvalidArgumentError: the order is not given, or a joint occurs twice.
     """
+    expected = 'the joints of the controller in its order'
     if not asked and kind != 'trajectory':
-        problem = f'empty beside command_type {kind}'
-        expected = 'the joints of the controller in its order'
-        raise InvalidArgumentError(COMMANDED, problem, expected)
+        raise InvalidArgumentError(COMMANDED, f'empty beside commands of {kind}', expected)
+    check_unique(asked, expected)
 
 
-def servo_joints(robot: Robot, frame: str, asked: Sequence[str], kind: str) -> tuple[str, ...]:
-    """Joints that a servo commands: the requested ones, by default all that move the frame.
+def commanded_joints(robot: Robot, frame: str, asked: Sequence[str], kind: str) -> tuple[str, ...]:
+    """Joints that are commanded: the requested ones, by default all that move the frame.
+
+    Args:
+        robot: the robot.
+        frame: the frame.
+        asked, kind: as for ``check_order_is_known``; efforts need all joints that move the frame.
 
     Raises:
-        InvalidArgumentError: the command type needs a joint order and none is given, or no joint
-            moves the frame.
+        InvalidArgumentError: the order is not given, no joint moves the frame, or one is missing.
         UnknownJointError: the robot does not have a joint.
     """
-    moved = moved_joints(robot, frame)
+    mask = moved_joints(robot, frame)
     check_known(robot, asked)
     check_order_is_known(asked, kind)
-    if asked:
-        return tuple(asked)
-    return tuple(name for name, index in robot.joint_v_indices.items() if moved[index])
+    moving = tuple(name for name, index in robot.joint_v_indices.items() if mask[index])
+    missing = [name for name in moving if name not in asked]
+    if kind == 'effort' and missing:
+        problem = f'{missing[0]!r} moves {frame!r} and is missing'
+        raise InvalidArgumentError(COMMANDED, problem, 'all joints that do')
+    return tuple(asked) or moving
 
 
 def check_speeds_bounded(robot: Robot, joints: Sequence[str], fastest: float) -> None:

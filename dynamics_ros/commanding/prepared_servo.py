@@ -18,12 +18,17 @@ from dynamics_ros.inverse_kinematics.differential import (
     ServoStep,
 )
 from dynamics_ros.inverse_kinematics.differential.tasks import ROWS
-from dynamics_ros.parameters.robot import DIRECTIONS, check_unique, known_frames
+from dynamics_ros.parameters.robot import DIRECTIONS, known_frames
 from dynamics_ros.parameters.servo import ServoParameters
 from dynamics_ros.reasons import Explanation, Reason
 from dynamics_ros.robot import Robot
 
-from .joints import check_speeds_bounded, nearest_equivalent_angles, servo_joints, turning_joints
+from .joints import (
+    check_speeds_bounded,
+    commanded_joints,
+    nearest_equivalent_angles,
+    turning_joints,
+)
 
 Array = NDArray[np.float64]
 
@@ -214,7 +219,7 @@ def frame_and_joints(
     axes = values.admittance.frame
     if axes not in ('', robot.root_frame):
         known_frames(robot, (axes,), frame, 'admittance.frame')
-    joints = servo_joints(robot, frame, values.command_joints, values.command_type)
+    joints = commanded_joints(robot, frame, values.command_joints, values.command_type)
     check_speeds_bounded(robot, joints, values.speed.joint)
     return frame, joints
 
@@ -231,7 +236,6 @@ def check_servo(values: ServoParameters) -> None:
             f'{values.singularity.stop_condition:g}',
             f'above slow_condition, {values.singularity.slow_condition:g}',
         )
-    check_unique(values.command_joints)
 
 
 def limits_of(step: ServoStep) -> list[str]:
@@ -262,7 +266,6 @@ def _settings(values: ServoParameters) -> ServoSettings:
         linear_speed=values.speed.linear,
         angular_speed=values.speed.angular,
         joint_velocity=values.speed.joint,
-        velocity_scale=values.speed.joint_scale,
         joint_acceleration=values.speed.joint_acceleration,
         joint_margin=values.joint_margin,
         slow_condition=values.singularity.slow_condition,

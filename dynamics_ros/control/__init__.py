@@ -14,11 +14,10 @@ from .compliance.impedance import (
     ImpedanceState,
     ImpedanceStep,
     ImpedanceTarget,
-    bounded_task_inertia,
     damping_of_ratio,
 )
 from .compliance.motion_check import MotionCheck
-from .compliance.reactions import STRATEGIES, Reaction, ReactionSettings, Trail
+from .compliance.reactions import STRATEGIES, Reaction, ReactionSettings
 from .compliance.setpoint import Setpoint, SetpointLimits
 from .compliance.settings import ArmSettings, Compliance
 from .feed_forward import FeedForward, JointMotion, LimitViolation
@@ -74,10 +73,8 @@ __all__ = [
     'StandingRobot',
     'StandingSettings',
     'Task',
-    'Trail',
     'WholeBodyMotion',
     'WholeBodyProblem',
-    'bounded_task_inertia',
     'constrained_least_squares',
     'damped_pseudo_inverse',
     'damping_of_ratio',

@@ -69,7 +69,6 @@ from dynamics_ros.algorithms.control.compliance import (
     holding_back,
     runaway,
     stop,
-    trail,
 )
 from dynamics_ros.algorithms.gravity import gravity_torques
 from dynamics_ros.algorithms.inverse_kinematics import search

@@ -14,7 +14,6 @@ from collections.abc import Iterable
 
 from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
-from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from dynamics_ros.commanding.joints import check_order_is_known
@@ -27,7 +26,7 @@ from dynamics_ros.commanding.prepared_servo import (
     values_of,
 )
 from dynamics_ros.control import JointCommand, JointStop
-from dynamics_ros.errors import DynamicsRosError
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.estimation.samples.robot_state import (
     RobotState,
     describe_not_finite,
@@ -40,14 +39,13 @@ from dynamics_ros.nodes.commander import (
     COMMAND_QOS,
     POSE,
     TWIST,
+    ArrayCommands,
     Commander,
     TargetKind,
-    Targets,
 )
 from dynamics_ros.nodes.context import RobotContext
 from dynamics_ros.nodes.lifecycle import ManagedNode
 from dynamics_ros.nodes.obstacles import Obstacles, links_of
-from dynamics_ros.nodes.outputs import Output
 from dynamics_ros.nodes.robot_request import Description
 from dynamics_ros.parameters.servo import ServoParameters
 from dynamics_ros.reasons import Explanation, Reason, reason_of
@@ -75,7 +73,7 @@ FINISH_PERIOD = 0.02
 """Maximum period of the commands of a stop that ``finish`` sends [s]."""
 
 
-class Commands(Output):
+class Commands(ArrayCommands):
     """Topic of joint commands, with the velocity ramp that ends a motion.
 
     Attributes:
@@ -85,10 +83,8 @@ class Commands(Output):
     def __init__(self, node: Node, kind: str) -> None:
         """Create the topic of a ``command_type``."""
         self.kind = kind
-        trajectory = kind == 'trajectory'
-        message = JointTrajectory if trajectory else Float64MultiArray
-        name = '~/joint_trajectory' if trajectory else '~/joint_commands'
-        super().__init__(node, message, name)
+        others = (JointTrajectory, '~/joint_trajectory') if kind == 'trajectory' else ()
+        super().__init__(node, *others)
         self._stop = JointStop()
 
     @property
@@ -129,8 +125,7 @@ class Commands(Output):
 
     def _send(self, command: JointCommand, dt: float) -> None:
         if self.kind != 'trajectory':
-            values = command.v if self.kind == 'velocity' else command.q
-            self.publish(Float64MultiArray(data=float_sequence(values)))
+            self.command(command.v if self.kind == 'velocity' else command.q)
             return
         point = JointTrajectoryPoint(
             positions=float_sequence(command.q),
@@ -159,7 +154,6 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
         self._fault = describe_not_finite(())
         self._last: ServoStep | None = None
         self._obstacles = Obstacles(node, context)
-        self._targets = Targets(self.frames, self.stalls)
         self._admittance, self._gains = AdmittanceInput(self.frames), ''
         self.subscribe_targets((TWIST, POSE, ENABLE))
         topic = self.parameters.values.admittance.wrench_topic
@@ -186,13 +180,13 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
 
     def activate(self) -> None:
         """Follow targets that arrive from now on."""
-        self._targets.drop('')
+        self.targets.drop('')
         self._commanded.forget()
-        self._resume()
+        self._ending = False
 
     def deactivate(self) -> None:
         """Bring the robot to rest; after it returns, nothing more is sent."""
-        self._targets.drop('')
+        self.targets.drop('')
         if self.commands is not None:
             self.commands.finish(self.period)
 
@@ -200,12 +194,6 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
         """Destroy the topic of the commands."""
         super().cleanup()
         self._ending = False
-
-    def report_lifecycle(self) -> None:
-        """Report a change of the lifecycle state."""
-        self.unavailable_reason = self._silence()
-        if not self.active:
-            self._publish_status(self._idle())
 
     # --- the robot ------------------------------------------------------------------------------
 
@@ -219,7 +207,9 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
     def adopt(self, prepared: PreparedServo) -> None:
         """Switch to another robot, which is moved once the current motion has come to rest."""
         self._prepared, self.state = prepared, None
-        self._end_motion()
+        # Targets are ignored until the motion of the previous robot is at rest.
+        self.targets.drop('')
+        self._ending = True
         self._report_gains()
 
     def observe(self, state: RobotState) -> None:
@@ -227,37 +217,25 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
         joints = () if self._prepared is None else self._prepared.joints
         self._fault = describe_not_finite(name for name in state.not_finite if name in joints)
         if self._fault:
-            self._targets.drop(self._fault)
-        self.unavailable_reason = self._silence() or describe_stale(state)
+            self.targets.drop(self._fault)
+        self.unavailable_reason = self.reason_not_to_send() or describe_stale(state)
         if not (state.stale or self._fault):
             self.state, self._state_time = state, time.monotonic()
 
-    def _silence(self) -> str:
-        return self.node.inactive() or self._targets.problem
+    def reason_not_to_send(self) -> str:
+        """Return why no commands are sent; '' if they may be."""
+        return self.node.inactive() or self.targets.problem
 
     def _check_robot(self, values: ServoParameters) -> None:
         check_servo(values)
+        if self.commands is not None and self.commands.kind != values.command_type:
+            raise InvalidArgumentError('command_type', 'set while configured', 'cleanup before')
         if self.context.robot is not None and self.context.built is not None:
             frame_and_joints(self.context.robot, values, self.context.robot.tool_frame)
 
     def _changed(self, names: frozenset[str]) -> None:
-        if 'command_type' in names:
-            self._end_motion()
         if names - {'command_timeout', 'joint_state_timeout', 'following_tolerance'}:
             self.context.changes.rebuild(NAME)
-
-    def _end_motion(self) -> None:
-        """Ignore targets until the current motion, of the previous robot or topic, is at rest."""
-        self._targets.drop('')
-        self._ending = True
-
-    def _resume(self) -> None:
-        """Accept targets again at rest, with the topic of the current command type."""
-        self._ending = False
-        kind = self.parameters.values.command_type
-        if self.commands is not None and self.commands.kind != kind:
-            self.commands.close()
-            self.commands = Commands(self.node, kind)
 
     # --- commands -------------------------------------------------------------------------------
 
@@ -268,27 +246,27 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
                 self._admittance.ignored = kind.name
                 return
         elif not self._admittance.pressed():
-            if self._following_wrench or self._targets.problem == RELEASE:
-                self._targets.drop('')
+            if self._following_wrench or self.targets.problem == RELEASE:
+                self.targets.drop('')
             return
         elif not self._following_wrench:
             if not self._admittance.armed or self._prepared is None:
-                self._targets.drop(self._targets.problem or RELEASE)
+                self.targets.drop(self.targets.problem or RELEASE)
                 return
             last = self.commands.last if self.commands is not None else None
             moving = self._ending or (last is not None and bool(last.v.any()))
             values = self.parameters.values.admittance
             refused = self._admittance.begin(self._prepared, state.q, values, moving=moving)
             if refused:
-                self._targets.drop(refused)
+                self.targets.drop(refused)
                 self.unavailable_reason = refused
                 return
-        self._targets.take(kind, data, state.q)
-        self.unavailable_reason = self._targets.problem
+        self.targets.take(kind, data, state.q)
+        self.unavailable_reason = self.targets.problem
 
     def pause(self) -> None:
         """Come to rest, until the next target; to resume accepts the reported positions."""
-        self._targets.drop('')
+        self.targets.drop('')
         if not self.paused:
             self._commanded.forget()
 
@@ -298,7 +276,7 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
         dt = min(elapsed, 2.0 * self.period)
         commands = self.commands
         if commands is None or not self.active:
-            self._publish_status(self._idle())
+            self.report()
             return
         try:
             if commands.kind == 'velocity':
@@ -307,7 +285,7 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
         except Exception as error:
             # The robot must not continue to move after an unexpected error.
             text = f'unexpected error: {type(error).__name__}: {error}'
-            self._targets.drop(Explanation(Reason.UNEXPECTED_ERROR, text))
+            self.targets.drop(Explanation(Reason.UNEXPECTED_ERROR, text))
             self.faults.report('leading the frame', error)
             status_text = None
         if not status_text:
@@ -317,8 +295,7 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
     def _follow(self, commands: Commands, now: float, dt: float) -> Explanation | None:
         """Send the next command towards the target; return the status, None without a target."""
         prepared, state, values = self._prepared, self.state, self.parameters.values
-        if self._ending and commands.last is None:
-            self._resume()
+        self._ending = self._ending and commands.last is not None
         if prepared is None or state is None:
             return None
         last, commanded = commands.last, self._commanded
@@ -332,12 +309,12 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
         reason = self._states_missing(last, age)
         reason = reason or commanded.departure(reported, age, last, values.following_tolerance)
         if reason:
-            self._targets.drop(reason)
-        target = None if self.paused else self._targets.fresh(values.command_timeout)
+            self.targets.drop(reason)
+        target = None if self.paused else self.targets.fresh(values.command_timeout)
         if target is not None and target.kind is ENABLE:
             reason = self._admittance.problem(prepared, now, values.admittance)
             if reason:
-                self._targets.drop(reason)
+                self.targets.drop(reason)
                 return None
         if target is None:
             return None
@@ -354,7 +331,7 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
         except (
             DynamicsRosError
         ) as error:  # tf no longer provides its frame, or an obstacle is wrong
-            self._targets.drop(f'{target.name} ended: {error}')
+            self.targets.drop(f'{target.name} ended: {error}')
             return None
         self._last = step
         command = prepared.command(q, step, dt)
@@ -367,7 +344,7 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
 
     @property
     def _following_wrench(self) -> bool:
-        target = self._targets.current
+        target = self.targets.of()
         return target is not None and target.kind is ENABLE
 
     def _on_target(self, kind: TargetKind, data: bytes) -> None:
@@ -396,13 +373,17 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
         if self._fault:
             return self._fault
         values = self.parameters.values
-        awaited = last is not None or self._targets.age() < values.command_timeout
+        awaited = last is not None or self.targets.age() < values.command_timeout
         if not awaited or age <= values.joint_state_timeout:
             return ''
         text = f'joint states have not come for {values.joint_state_timeout:g} s'
         return Explanation(Reason.STATES_STOPPED, text)
 
     # --- status ---------------------------------------------------------------------------------
+
+    def report(self) -> None:
+        """Publish ~/status of a robot that is not commanded, if it is due."""
+        self._publish_status(self._idle())
 
     def _idle(self) -> Explanation:
         if not self.active:
@@ -412,7 +393,7 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
             return Explanation(reason_of(why), f'waiting: {why}')
         if self.paused:
             return PAUSED
-        problem = self._targets.problem
+        problem = self.targets.problem
         if not problem:
             return READY
         known = reason_of(problem) is not Reason.OTHER

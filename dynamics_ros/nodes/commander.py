@@ -14,7 +14,9 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
+from rclpy.node import Node
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
+from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool
 
 from dynamics_ros.commanding.joint_states import StallDetector
@@ -28,11 +30,15 @@ from dynamics_ros.nodes.parameters import ParameterSet
 from dynamics_ros.nodes.reporting import TransformError, steady_timer
 from dynamics_ros.parameters.robot import TargetParameters
 from dynamics_ros.reasons import ACTION, FAULTS, KEY, Explanation, Reason
-from dynamics_ros.wire.cdr import deserialized
+from dynamics_ros.wire.cdr import deserialized, packed_stamp
 from dynamics_ros.wire.conversions import Array, diagnostic_status, numbers, pose_matrix
+from dynamics_ros.wire.templates import Template
 
 MAX_VALUE = 1e6
 """Largest number in a target [m/s, rad/s, m, N or Nm]; more is implausible and may overflow."""
+
+MOTION = 'motion'
+"""Place of the targets that move the robot, which replace each other."""
 
 MAX_BYTES = 1 << 16
 """Maximum size of a target message [bytes]; its only text is the name of a frame."""
@@ -116,11 +122,13 @@ class TargetKind(NamedTuple):
         message: type of the message.
         read: returns the values of a message with a name, given the frames and the configuration of
             the robot (nq); raises a DynamicsRosError if it is invalid or its frame is unknown.
+        place: a target replaces the last one of its place.
     """
 
     name: str
     message: Any
     read: Callable[[str, Any, Frames, Array], Array]
+    place: str = MOTION
 
 
 class Target(NamedTuple):
@@ -175,7 +183,7 @@ def _pose(name: str, message: Any, frames: Frames, q: Array) -> Array:
 TWIST = TargetKind('twist_command', TwistStamped, _vector)
 """Velocity (6) of the tool [m/s, rad/s]."""
 
-WRENCH = TargetKind('wrench_command', WrenchStamped, _vector)
+WRENCH = TargetKind('wrench_command', WrenchStamped, _vector, 'wrench')
 """Wrench (6) that the environment shall exert on the tool, at its origin [N, Nm]."""
 
 POSE = TargetKind('pose_command', PoseStamped, _pose)
@@ -183,20 +191,15 @@ POSE = TargetKind('pose_command', PoseStamped, _pose)
 
 
 class Targets:
-    """Current target, the last one received, with checks of its age.
-
-    Attributes:
-        current: the target, however old it is; None without one.
-        problem: why there is no target although one was received; '' if there is no problem.
-    """
+    """Current targets, the last one received of each place, with checks of their age."""
 
     def __init__(self, frames: Frames, stalls: StallDetector) -> None:
         self._frames, self._stalls = frames, stalls
-        self.current: Target | None = None
-        self.problem = ''
+        self._current: dict[str, Target] = {}
+        self._problems: dict[str, str] = {}
 
     def take(self, kind: TargetKind, data: bytes, q: Array) -> None:
-        """Replace the target by that of a message, or by none if the message is invalid.
+        """Replace a target by that of a message, or by none if the message is invalid.
 
         Args:
             kind: type of the target.
@@ -208,33 +211,72 @@ class Targets:
             message = read_command(kind.message, data)
             values = kind.read(kind.name, message, self._frames, q)
         except DynamicsRosError as error:
-            self.drop(Explanation(Reason.TARGET_REFUSED, f'{kind.name} refused: {error}'))
+            self.refuse(kind, str(error))
             return
         frame_id = message.header.frame_id if hasattr(message, 'header') else ''
-        self.current = Target(kind, values, frame_id, now, self._stalls.waited())
-        self.problem = ''
+        self._current[kind.place] = Target(kind, values, frame_id, now, self._stalls.waited())
+        self._problems.pop(kind.place, None)
 
-    def drop(self, problem: str) -> None:
-        """Remove the target, for the reason ``problem``."""
-        self.current, self.problem = None, problem
+    def refuse(self, kind: TargetKind, why: str) -> None:
+        """Remove the target of a type, which is refused."""
+        self._current.pop(kind.place, None)
+        text = f'{kind.name} refused: {why}'
+        self._problems[kind.place] = Explanation(Reason.TARGET_REFUSED, text)
 
-    def fresh(self, timeout: float) -> Target | None:
-        """Return the target, or None if it is older than ``timeout`` [s]; then it is removed."""
-        target = self.current
-        if target is not None and self.age() > timeout:
-            self.current = None
+    def drop(self, problem: str, *places: str) -> None:
+        """Remove the targets of places, by default those that move the robot, for a reason."""
+        for place in places or (MOTION, WRENCH.place):
+            self._current.pop(place, None)
+            self._problems[place] = '' if place == WRENCH.place else problem
+
+    @property
+    def problem(self) -> Explanation:
+        """Why targets were refused or ended; '' if there is no problem."""
+        return Explanation.joined(self._problems.values())
+
+    def of(self, place: str = MOTION) -> Target | None:
+        """Return the target of a place, however old it is."""
+        return self._current.get(place)
+
+    def fresh(self, timeout: float, place: str = MOTION) -> Target | None:
+        """Return a target, or None if it is older than ``timeout`` [s]; then it is removed."""
+        target = self.of(place)
+        if target is not None and self.age(place) > timeout:
+            del self._current[place]
             if target.waited > timeout:
                 held_up = f'while this process was held up, up to {target.waited:.1f} s ago'
-                text = f'{target.name} refused: it may have been sent {held_up}'
-                self.problem = Explanation(Reason.TARGET_REFUSED, text)
-        return self.current
+                self.refuse(target.kind, f'it may have been sent {held_up}')
+        return self.of(place)
 
-    def age(self) -> float:
-        """Return the largest possible time since the target was sent [s]; inf without one."""
-        target = self.current
+    def age(self, place: str = MOTION) -> float:
+        """Return the largest possible time since a target was sent [s]; inf without one."""
+        target = self.of(place)
         if target is None:
             return math.inf
         return time.monotonic() - target.received + target.waited
+
+
+class ArrayCommands(Output):
+    """Topic of commands, by default ~/joint_commands with one number for each joint."""
+
+    def __init__(
+        self, node: Node, kind: Any = Float64MultiArray, name: str = '~/joint_commands'
+    ) -> None:
+        super().__init__(node, kind, name)
+        self._template: Template | None = None
+
+    def filled(self, values: Array) -> Template:
+        """Return the message of an array with values (n); the caller publishes it."""
+        template = self._template
+        if template is None or template.numbers[0].size != len(values):
+            zeros = Float64MultiArray(data=[0.0] * len(values))
+            template = self._template = Template(zeros, ('data',))
+        template.numbers[0][:] = values
+        return template
+
+    def command(self, values: Array) -> None:
+        """Publish an array (n)."""
+        self.send(self.filled(values), packed_stamp(0))
 
 
 # Only the newest command counts. Best effort matches publishers of either reliability.
@@ -271,6 +313,7 @@ class Commander(Component, LifecycleCallbacks, Generic[Settings, Topic, Prepared
         parameters: parameters of the node.
         frames: finds the frames in which targets are given.
         stalls: detects stalls of the process.
+        targets: current targets.
         state: latest state of the robot; None before the first state of the current robot.
         paused: whether ~/pause has been called, so that targets are ignored.
         commands: topic of the commands; None while the node is not configured.
@@ -288,6 +331,7 @@ class Commander(Component, LifecycleCallbacks, Generic[Settings, Topic, Prepared
             context, Transforms(node), lambda: self.parameters.values.transform_timeout
         )
         self.stalls = StallDetector()
+        self.targets = Targets(self.frames, self.stalls)
         self.state: RobotState | None = None
         self.paused = False
         self.commands: Topic | None = None
@@ -393,8 +437,19 @@ class Commander(Component, LifecycleCallbacks, Generic[Settings, Topic, Prepared
         """
 
     @abstractmethod
+    def reason_not_to_send(self) -> str:
+        """Return why no commands are sent; '' if they may be."""
+
+    @abstractmethod
+    def report(self) -> None:
+        """Publish ~/status of a robot that is not commanded, if it is due."""
+
     def report_lifecycle(self) -> None:
         """Report a change of the lifecycle state."""
+        self.unavailable_reason = self.reason_not_to_send()
+        if not self.active:
+            self.report()
+        self.context.begin_epoch()
 
     def cleanup(self) -> None:
         """Destroy the topic of the commands."""

@@ -8,8 +8,6 @@ import time
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
 from rclpy.task import Future
 
 from dynamics_ros.errors import DynamicsRosError
@@ -27,7 +25,6 @@ from dynamics_ros.nodes.reporting import RateLimit
 from dynamics_ros.nodes.workers import SupersededError, Worker
 from dynamics_ros.parameters.contact import ContactParameters
 
-NO_POINTS = np.zeros((0, 3))
 
 
 class ContactLocalization:
@@ -108,14 +105,6 @@ class ContactLocalization:
             return
         if self._rate.passes(time.monotonic(), LOCATION_RATE):
             self._start_search(locator, state, external)
-
-    @property
-    def surface(self) -> NDArray[np.float64]:
-        """Points (n, 3) on the surface of the touched link, in its frame [m], for markers."""
-        location = self.latest
-        if location is None or not location.point_frame:
-            return NO_POINTS
-        return self._geometry.surfaces[location.link].coarse.points
 
     def _start_search(
         self, locator: ContactLocator, state: RobotState, external: ExternalTorques

@@ -75,24 +75,7 @@ def reset(pipeline: ContactPipeline) -> str:
     return 'the observer starts anew; a collision is no longer latched; the tare stays'
 
 
-def undo_adaptation(pipeline: ContactPipeline) -> str:
-    """Return to the friction of the parameters.
-
-    Raises:
-        DynamicsRosError: friction is not adapted.
-    """
-    if pipeline.adaptation is None:
-        raise DynamicsRosError('adaptation.enabled is false: friction is as the parameters say')
-    pipeline.adaptation.undo()
-    return 'friction is as the parameters say; adaptation begins anew'
-
-
-REQUESTS = {
-    'tare': tare,
-    'undo_tare': undo_tare,
-    'reset': reset,
-    'undo_adaptation': undo_adaptation,
-}
+REQUESTS = {'tare': tare, 'undo_tare': undo_tare, 'reset': reset}
 """Requests by the names of their services."""
 
 
@@ -209,7 +192,7 @@ class CalibrateAction(WatchAction['Drives']):
 
 NAME = 'contact_node'
 
-LIVE_PARAMETERS = frozenset({'publish_rate', 'markers.rate', 'markers.force_scale'})
+LIVE_PARAMETERS = frozenset({'publish_rate', 'markers.force_scale'})
 """Parameters that take effect without rebuilding the estimators."""
 
 NOT_ALONE = Explanation(Reason.OK, '')
@@ -217,8 +200,8 @@ NOT_ALONE = Explanation(Reason.OK, '')
 TORQUE_TO_FORCE = 5.0
 """Ratio of the lengths of the arrows of 1 Nm and 1 N, for torques of forces at 20 cm [1/m]."""
 
-SLOW_RATE = 1.0
-"""Rate of friction changes [Hz], which develop over minutes."""
+MARKERS_RATE = 20.0
+"""Maximum rate of the markers [Hz]."""
 
 
 class Contact(RobotComponent[ContactParameters]):
@@ -241,7 +224,6 @@ class Contact(RobotComponent[ContactParameters]):
         self._events = Output(node, ContactStateMessage, '~/contact_events', LATCHED)
         self._event: Hashable = None
         self._feet = Output(node, FootContacts, '~/foot_contacts')
-        self._friction = Output(node, JointState, '~/friction_changes')
         self._markers = Output(node, MarkerArray, '~/markers')
         self._frame_outputs = FrameOutputs(
             node, {'wrench': WrenchStamped, 'estimate': ExternalWrench}
@@ -287,8 +269,8 @@ class Contact(RobotComponent[ContactParameters]):
         return [partial(robot.all_frames, robot.neutral()), CalibrateAction.load]
 
     def outputs(self) -> list[Output]:
-        """Return the publishers of torques, contact, feet, friction, frames and markers."""
-        single = self._torques, self._state, self._events, self._feet, self._friction
+        """Return the publishers of torques, contact, feet, frames and markers."""
+        single = self._torques, self._state, self._events, self._feet
         measured = [] if self._wrist is None else self._wrist.outputs
         return [*single, *measured, *self._frame_outputs.values(), self._markers]
 
@@ -387,7 +369,7 @@ class Contact(RobotComponent[ContactParameters]):
         self._messages.write(*self._last, self._location.latest)
 
     def publications(self) -> list[Publication]:
-        """Return the outputs: torques, contact state, feet, friction, wrenches and markers."""
+        """Return the outputs: torques, contact state, feet, wrenches and markers."""
         pipeline, messages, rate = self._pipeline, self._messages, self.values.publish_rate
         if pipeline is None or messages is None:
             return []
@@ -398,12 +380,10 @@ class Contact(RobotComponent[ContactParameters]):
         found = [
             Publication(self._torques, torques, rate=rate),
             Publication(self._state, state, rate=rate),
-            Publication(self._markers, self._contact_markers, rate=self.values.markers.rate),
+            Publication(self._markers, self._contact_markers, rate=MARKERS_RATE),
         ]
         if messages.foot_contacts is not None:
             found.append(Publication(self._feet, messages.foot_contacts, rate=rate))
-        if messages.friction_changes is not None:
-            found.append(Publication(self._friction, messages.friction_changes, rate=SLOW_RATE))
         for name, each in (('wrench', messages.wrenches), ('estimate', messages.estimates)):
             found += [
                 Publication(self._frame_outputs[frame, name], message, rate=rate)
@@ -430,7 +410,6 @@ class Contact(RobotComponent[ContactParameters]):
             external,
             estimates,
             self._location.latest,
-            self._location.surface,
             self.context.root_frame_id(),
             Sizes(scale, TORQUE_TO_FORCE * scale),
         )

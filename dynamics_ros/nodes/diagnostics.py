@@ -233,8 +233,6 @@ class Diagnostics:
             values[f'{output.topic} published'] = (
                 f'{output.published} (+{output.published - before})'
             )
-            if output.skipped:
-                values[f'{output.topic} not published for its rate'] = str(output.skipped)
         return values | self._component.details()
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.linalg import norm
 from std_srvs.srv import Trigger
 
 from dynamics_ros.commanding.arm import (
@@ -40,12 +41,13 @@ from dynamics_ros.commanding.joint_states import (
     softened,
     state_to_use,
 )
-from dynamics_ros.commanding.joints import check_effort_joints, nearest_equivalent_angles
+from dynamics_ros.commanding.joints import check_order_is_known, nearest_equivalent_angles
 from dynamics_ros.control import ArmSettings, CompliantArm
+from dynamics_ros.control.compliance.impedance import REST
 from dynamics_ros.control.compliance.motion_check import BLIND
-from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.nodes.commander import Commander, TargetKind
+from dynamics_ros.nodes.commander import TWIST, WRENCH, ArrayCommands, Commander, TargetKind
 from dynamics_ros.nodes.context import RobotContext
 from dynamics_ros.nodes.lifecycle import ManagedNode
 from dynamics_ros.nodes.outputs import FRESH, VELOCITY, Publication
@@ -63,8 +65,6 @@ from .impedance_topics import (
     PAUSED,
     STIFFNESS,
     Action,
-    ArmTargets,
-    EffortCommands,
     FallbackController,
     described,
 )
@@ -100,7 +100,7 @@ MODE, ROBOT = 'another mode', 'another robot or parameter is taken over'
 REFLEX, ACKNOWLEDGED = 'the reflex is over', 'a collision is acknowledged'
 
 
-class Impedance(Commander[ImpedanceParameters, EffortCommands, PreparedArm]):
+class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
     """Component that moves a tool by impedance control, and brakes when it cannot continue."""
 
     uses_masses = True
@@ -108,7 +108,6 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, PreparedArm]):
 
     def __init__(self, node: ManagedNode, context: RobotContext) -> None:
         super().__init__(node, context, ImpedanceParameters)
-        self._targets = ArmTargets(self.frames, self.stalls)
         self.parameters.add_check(self._check)
         self.parameters.add_listener(self._changed)
         self._collisions = Collisions()
@@ -140,20 +139,20 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, PreparedArm]):
         """
         values = self.parameters.values
         self._check(values)
-        check_effort_joints(values.command_joints)
+        check_order_is_known(values.command_joints, 'effort')
         if values.fallback_controller:
             self._fallback = FallbackController(self.node, values.fallback_controller)
-        self.commands = EffortCommands(self.node)
+        self.commands = ArrayCommands(self.node)
 
     def activate(self) -> None:
         """Hold the tool, and follow targets that arrive from now on."""
-        self._targets.drop('')
+        self.targets.drop('')
         self._collisions.begin_anew()
         self._surrender, self._softened = None, None
 
     def deactivate(self) -> None:
         """Bring the arm to rest; after it returns, nothing more is sent."""
-        self._targets.drop('')
+        self.targets.drop('')
         if self._prepared is not None:
             self._bring_to_rest(self._prepared)
 
@@ -163,13 +162,6 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, PreparedArm]):
         if self._fallback is not None:
             self._fallback.close()
             self._fallback = None
-
-    def report_lifecycle(self) -> None:
-        """Report a change of the lifecycle state."""
-        self.unavailable_reason = self._silence()
-        if not self.active:
-            self._publish_status(self._idle())
-        self.context.begin_epoch()
 
     # --- the robot ------------------------------------------------------------------------------
 
@@ -194,7 +186,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, PreparedArm]):
     def adopt(self, prepared: PreparedArm) -> None:
         """Switch to another robot: brake, then hold its tool."""
         before = self._prepared
-        self._targets.drop('')
+        self.targets.drop('')
         self._collisions.begin_anew()
         if before is not None and self._state is not ArmState.OFF:
             arm = before.arm
@@ -218,7 +210,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, PreparedArm]):
 
     def observe(self, state: RobotState) -> None:
         """Store the state; the plan then calls ``_fill_torques`` if it has the required data."""
-        self.unavailable_reason = self._silence()
+        self.unavailable_reason = self.reason_not_to_send()
         self.state = state
 
     def publications(self) -> list[Publication]:
@@ -233,7 +225,8 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, PreparedArm]):
         super().failed(error)
         self._brake(self.unavailable_reason)
 
-    def _silence(self) -> str:
+    def reason_not_to_send(self) -> str:
+        """Return why no commands are sent; '' if they may be."""
         return '' if self._state in LEAVING else self.node.inactive()
 
     def _check(self, values: ImpedanceParameters) -> None:
@@ -276,7 +269,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, PreparedArm]):
             self.context.changes.rebuild(NAME)
             return
         if 'stiffness' in names:
-            self._targets.drop_stiffness()
+            self.targets.drop('', STIFFNESS.place)
         if 'mode' in names:
             self._brake(MODE, expected=True)
         self._softened = None
@@ -290,7 +283,8 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, PreparedArm]):
 
     def _settings(self, prepared: PreparedArm, values: ImpedanceParameters) -> ArmSettings:
         """Settings of the arm by parameters and the commanded stiffness."""
-        robot, stiffness = prepared.robot, self._targets.stiffness
+        robot, target = prepared.robot, self.targets.of(STIFFNESS.place)
+        stiffness = None if target is None else target.values
         if stiffness is None or values.stiffness != self.parameters.values.stiffness:
             stiffness = stiffness_of('stiffness', np.array(values.stiffness))
         axes: Array | None = np.eye(3)
@@ -307,12 +301,20 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, PreparedArm]):
         """Follow a target, unless a collision awaits acknowledgement."""
         if self._collisions.strategy:
             return
-        self._targets.take(kind, data, state.q, self.parameters.values.wrench)
+        self.targets.take(kind, data, state.q)
+        target = self.targets.of(kind.place)
+        if kind is WRENCH and target is not None:
+            limits, norms = self.parameters.values.wrench, norm(target.values.reshape(2, 3), axis=1)
+            for name, unit, size in zip(('force', 'torque'), ('N', 'Nm'), norms, strict=True):
+                limit = getattr(limits, name)
+                if size > limit:
+                    bound = f'expected up to wrench.{name}, {limit:g} {unit}'
+                    self.targets.refuse(kind, f'has {size:g} {unit}, {bound}')
         if kind is STIFFNESS:
             try:
                 self._check_running(self.parameters.values)
             except InvalidArgumentError as error:
-                self._targets.drop_stiffness(f'stiffness_command refused: {error}')
+                self.targets.refuse(kind, str(error))
             self._apply(self.parameters.values)
 
     def pause(self) -> None:
@@ -326,7 +328,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, PreparedArm]):
             reason: reason, reported in the status; a problem stays there until the next target.
             expected: whether this is no problem.
         """
-        self._targets.drop('' if expected else reason)
+        self.targets.drop('' if expected else reason)
         if self._state is not ArmState.BRAKING:
             self._braking_since = time.monotonic()
         self._braking_reason = reason
@@ -421,17 +423,35 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, PreparedArm]):
             return Action(Reason.REACTING, UNTIL), arm.approach(q, v, dt, None)
         if self._state is ArmState.GUIDED:
             return Action(Reason.GUIDED, GUIDED), arm.guide(q, v, dt)
-        timeout = self.parameters.values.command_timeout
-        followed, tau = self._targets.follow(arm, q, v, dt, timeout)
-        code, doing = Reason.FOLLOWING, followed
+        followed, tau = self._follow(arm, q, v, dt)
+        code, doing = Reason.FOLLOWING, f'following {followed}'
         if not followed:
             is_paused = self._state is ArmState.PAUSED
             code, doing = (Reason.PAUSED, PAUSED) if is_paused else (Reason.HOLDING, HOLDING)
-        problem = self._targets.problem
+        problem = self.targets.problem
         if problem:
             code = Reason.HALTED if code is Reason.HOLDING else code
             return Action(code, f'{doing}: {problem}', has_problem=True), tau
         return Action(code, doing), tau
+
+    def _follow(self, arm: CompliantArm, q: Array, v: Array, dt: float) -> tuple[str, Array]:
+        """Return the name of the followed target, '' without one, and its torques (nv)."""
+        targets, timeout = self.targets, self.parameters.values.command_timeout
+        goal, wrench, name = None, REST, ''
+        try:
+            pressing, target = targets.fresh(timeout, WRENCH.place), targets.fresh(timeout)
+            if pressing is not None:
+                wrench, name = pressing.in_root_axes(self.frames, q), pressing.name
+            if target is not None:
+                name = target.name
+                if target.kind is TWIST:
+                    twist = target.in_root_axes(self.frames, q)
+                    return name, arm.drive(q, v, dt, twist, wrench)
+                goal = target.values
+        except DynamicsRosError as error:  # tf no longer provides a frame
+            targets.drop(f'a target ended: {error}')
+            goal, wrench, name = None, REST, ''
+        return name, arm.approach(q, v, dt, goal, wrench)
 
     def _described(self, action: Action, watching: bool) -> Action:
         """Add the reaction to a collision, or why collisions are not detected."""
@@ -457,7 +477,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, PreparedArm]):
             reason, self._surrender = self._surrender, None
             self._hand_over(reason)
         elif not self.active or prepared is None or commands is None:
-            self._publish_status(self._idle())
+            self.report()
         elif self._state is not ArmState.OFF:
             self._brake_without_states(prepared, commands)
             if self._softened is None and self._timing.settled:
@@ -465,7 +485,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, PreparedArm]):
                 if self._softened:
                     self.node.get_logger().warning(self._softened)
         elif commands.has_subscribers(now):
-            self._publish_status(self._idle())
+            self.report()
         else:
             text = f'waiting: nobody listens to {commands.topic}'
             self._publish_status(Action(Reason.NO_SUBSCRIBER, text))
@@ -487,7 +507,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, PreparedArm]):
                 reason = Explanation(reason.reason, f'{reason}; {problem}')
         self.node.give_up(reason)
 
-    def _brake_without_states(self, prepared: PreparedArm, commands: EffortCommands) -> None:
+    def _brake_without_states(self, prepared: PreparedArm, commands: ArrayCommands) -> None:
         """Send braking torques if joint states are missing or cannot be processed."""
         if not self._timing.late:
             return
@@ -508,7 +528,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, PreparedArm]):
         self._send_predicted(prepared, commands)
         self._publish_status(self._described(Action(Reason.BRAKING, f'{BRAKING}: {reason}'), False))
 
-    def _send_predicted(self, prepared: PreparedArm, commands: EffortCommands) -> None:
+    def _send_predicted(self, prepared: PreparedArm, commands: ArrayCommands) -> None:
         """Send braking torques for the predicted motion of the arm."""
         now, arm = time.monotonic(), prepared.arm
         try:
@@ -556,7 +576,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, PreparedArm]):
         done: Callable[[], bool],
         max_time: float,
         prepared: PreparedArm,
-        commands: EffortCommands,
+        commands: ArrayCommands,
     ) -> None:
         """Send torques for joint states, or for predicted ones, until a condition is met.
 
@@ -575,12 +595,12 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, PreparedArm]):
 
     # --- status ---------------------------------------------------------------------------------
 
-    def _idle(self) -> Action:
-        if not self.active:
-            inactive = self.node.inactive()
-            return Action(inactive.reason, inactive)
+    def report(self) -> None:
+        """Publish ~/status of an arm that is not commanded, if it is due."""
+        inactive = self.node.inactive()
         why = self.problem or self.unavailable_reason or self.context.inputs.waiting_for()
-        return Action(reason_of(why), f'waiting: {why}', has_problem=True)
+        waiting = Action(reason_of(why), f'waiting: {why}', has_problem=True)
+        self._publish_status(waiting if self.active else Action(inactive.reason, inactive))
 
     def _publish_status(self, action: Action) -> None:
         if not self.status_is_due(action):

@@ -1,36 +1,21 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Topics of impedance control: targets of the tool, torques, and the status of the arm."""
+"""Stiffness targets, fallback controller and status of impedance_controller_node."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
-import numpy as np
-from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray
 
 from dynamics_ros.commanding.arm import stiffness_of
-from dynamics_ros.commanding.joint_states import StallDetector
-from dynamics_ros.control import CompliantArm
-from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
-from dynamics_ros.nodes.commander import (
-    POSE,
-    TWIST,
-    WRENCH,
-    Frames,
-    TargetKind,
-    Targets,
-    check_size,
-)
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.nodes.commander import POSE, TWIST, WRENCH, Frames, TargetKind, check_size
 from dynamics_ros.nodes.guarded_node import GuardedNode
-from dynamics_ros.nodes.outputs import Output
-from dynamics_ros.parameters.impedance import MAX_STIFFNESS, WrenchParameters
+from dynamics_ros.parameters.impedance import MAX_STIFFNESS
 from dynamics_ros.reasons import FAULTS, Explanation, Reason
-from dynamics_ros.wire.cdr import packed_stamp
 from dynamics_ros.wire.conversions import Array, float_array
-from dynamics_ros.wire.templates import Template
 
 HOLDING, GUIDED, PAUSED, BRAKING = 'holding', 'guided by hand', 'paused', 'braking'
 
@@ -69,30 +54,6 @@ def described(action: Action, acting: Collection[str]) -> Explanation:
     limits = ', '.join(text for flag, text in LIMITS.items() if flag in acting)
     reason = Reason.LIMITED if limits and action.reason not in FAULTS else action.reason
     return Explanation(reason, f'{action.text}; limited by: {limits}' if limits else action.text)
-
-
-NO_STAMP = packed_stamp(0)
-
-
-class EffortCommands(Output):
-    """Topic ~/joint_commands of torques."""
-
-    def __init__(self, node: Node) -> None:
-        super().__init__(node, Float64MultiArray, '~/joint_commands')
-        self._template: Template | None = None
-
-    def filled(self, efforts: Array) -> Template:
-        """Return the message filled with efforts (n); the caller publishes it."""
-        template = self._template
-        if template is None or template.numbers[0].size != len(efforts):
-            zeros = Float64MultiArray(data=[0.0] * len(efforts))
-            template = self._template = Template(zeros, ('data',))
-        template.numbers[0][:] = efforts
-        return template
-
-    def command(self, efforts: Array) -> None:
-        """Publish efforts (n)."""
-        self.send(self.filled(efforts), NO_STAMP)
 
 
 class FallbackController:
@@ -156,9 +117,6 @@ class FallbackController:
         self._node.destroy_client(self._client)
 
 
-NO_WRENCH = np.zeros(6)
-
-
 def _stiffness(name: str, message: Any, _frames: Frames, _q: Array) -> Array:
     values = float_array(message.data)
     matrix = stiffness_of(f'{name}.data', values)
@@ -166,85 +124,7 @@ def _stiffness(name: str, message: Any, _frames: Frames, _q: Array) -> Array:
     return matrix
 
 
-STIFFNESS = TargetKind('stiffness_command', Float64MultiArray, _stiffness)
+STIFFNESS = TargetKind('stiffness_command', Float64MultiArray, _stiffness, 'stiffness')
 """Stiffness (6, 6) [N/m, Nm/rad] in the axes of ``stiffness_frame``; it does not become stale."""
 
 KINDS = (POSE, TWIST, WRENCH, STIFFNESS)
-
-
-class ArmTargets:
-    """Current targets of an arm: a motion, a wrench and a stiffness."""
-
-    def __init__(self, frames: Frames, stalls: StallDetector) -> None:
-        self._frames = frames
-        self._motion, self._wrench, self._stiffness = (Targets(frames, stalls) for _ in range(3))
-
-    def take(self, kind: TargetKind, data: bytes, q: Array, limits: WrenchParameters) -> None:
-        """Take the target of a message; refuse wrenches beyond ``limits``.
-
-        Other arguments as of ``Targets.take``.
-        """
-        places = {WRENCH: self._wrench, STIFFNESS: self._stiffness}
-        targets = places.get(kind, self._motion)
-        targets.take(kind, data, q)
-        if kind is not WRENCH or targets.current is None:
-            return
-        norms = np.linalg.norm(targets.current.values.reshape(2, 3), axis=1)
-        for name, unit, norm in zip(('force', 'torque'), ('N', 'Nm'), norms, strict=True):
-            limit = getattr(limits, name)
-            if norm > limit:
-                bound = f'has {norm:g} {unit}, expected up to wrench.{name}, {limit:g} {unit}'
-                targets.drop(f'{kind.name} refused: {bound}')
-                return
-
-    def drop(self, problem: str) -> None:
-        """Remove the targets of motion and wrench for a reason; the stiffness stays."""
-        self._motion.drop(problem)
-        self._wrench.drop('')
-
-    def drop_stiffness(self, problem: str = '') -> None:
-        """Return to the stiffness of the parameters, for the reason ``problem``."""
-        self._stiffness.drop(Explanation(Reason.TARGET_REFUSED, problem) if problem else '')
-
-    @property
-    def problem(self) -> str:
-        """Why targets were refused or ended; '' if there is no problem."""
-        problems = (x.problem for x in (self._motion, self._wrench, self._stiffness))
-        return '; '.join(filter(None, problems))
-
-    @property
-    def stiffness(self) -> Array | None:
-        """Last commanded stiffness (6, 6); None if that of the parameters applies."""
-        target = self._stiffness.current
-        return None if target is None else target.values
-
-    def follow(
-        self, arm: CompliantArm, q: Array, v: Array, dt: float, timeout: float
-    ) -> tuple[str, Array]:
-        """Follow the targets for one sample.
-
-        Args:
-            arm: the arm.
-            q, v: configuration (nq) and velocity (nv) of the sample.
-            dt: time since the previous sample [s].
-            timeout: age from which a target is stale [s].
-
-        Returns:
-            Description of the followed target, '' without one, and the torques (nv).
-        """
-        wrench, wrench_target, target = NO_WRENCH, None, None
-        try:
-            wrench_target = self._wrench.fresh(timeout)
-            if wrench_target is not None:
-                wrench = wrench_target.in_root_axes(self._frames, q)
-            target = self._motion.fresh(timeout)
-            if target is not None and target.kind is TWIST:
-                twist = target.in_root_axes(self._frames, q)
-                return f'following {target.name}', arm.drive(q, v, dt, twist, wrench)
-        except DynamicsRosError as error:  # tf no longer provides a frame
-            self.drop(f'a target ended: {error}')
-            target, wrench_target, wrench = None, None, NO_WRENCH
-        goal = None if target is None else target.values
-        leading_target = target or wrench_target
-        doing = f'following {leading_target.name}' if leading_target is not None else ''
-        return doing, arm.approach(q, v, dt, goal, wrench)

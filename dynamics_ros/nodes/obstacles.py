@@ -11,7 +11,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from visualization_msgs.msg import MarkerArray
 
 from dynamics_ros.collision import Collisions, Obstacle
-from dynamics_ros.errors import DynamicsRosError, ModelError, UnknownFrameError
+from dynamics_ros.errors import DynamicsRosError, ModelError
 from dynamics_ros.nodes.context import RobotContext
 from dynamics_ros.nodes.robot_request import Description
 from dynamics_ros.robot import Robot
@@ -83,8 +83,7 @@ class Obstacles:
         """Return the link of a frame_id; '' for the root frame."""
         if frame_id in ('', self._context.root_frame_id()):
             return ''
-        frame, robot = self._context.names.frame_of(frame_id), self._context.robot
-        assert robot is not None, 'obstacles are read while there is a robot'
-        if frame not in (*robot.frame_names, robot.root_frame):
-            raise UnknownFrameError('header.frame_id', frame_id, robot.frame_names)
-        return '' if frame == robot.root_frame else frame
+        robot, names = self._context.required_robot(), self._context.names
+        if names.frame_of(frame_id) == robot.root_frame:
+            return ''
+        return names.required_frame(robot, frame_id, 'header.frame_id')

@@ -18,7 +18,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from functools import partial
 from typing import Any, NamedTuple
 
 from rclpy.duration import Duration
@@ -32,12 +31,11 @@ from rclpy.utilities import get_rmw_implementation_identifier
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation.samples.robot_state import RobotState, describe_stale
-from dynamics_ros.kernels import Program
 from dynamics_ros.nodes.rclpy_private import bytes_publisher
 from dynamics_ros.nodes.reporting import MIDDLEWARE_ERRORS, RateLimit, describe_error
 from dynamics_ros.reasons import Explanation, Reason
 from dynamics_ros.wire.conversions import topic_names
-from dynamics_ros.wire.templates import Fields, Message, Template
+from dynamics_ros.wire.templates import Fields, Filling, Message, Template
 
 RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
 LATCHED = QoSProfile(
@@ -76,7 +74,6 @@ class Output:
         missing: why the middleware refused to create the publisher; '' if it did not.
         published: number of published messages.
         publish_object, publish_bytes: publish a message, or a serialized one, without counting it.
-        skipped: number of states that were not published because of the rate limit.
     """
 
     def __init__(
@@ -104,7 +101,6 @@ class Output:
         self.topic = name
         self.missing = ''
         self.published = 0
-        self.skipped = 0
         self._limit = RateLimit()
         self._subscribed = False
         self._next_check = 0.0
@@ -140,17 +136,14 @@ class Output:
         return self._subscribed
 
     def passes(self, now: float, rate: float) -> bool:
-        """Return whether the rate limit allows a message now; otherwise count it in ``skipped``.
+        """Return whether the rate limit allows a message now.
 
         Args:
             now: time of the steady clock [s].
             rate: maximum rate [Hz]; 0: no limit.
         """
         # Fast path: usually the next message is not due yet.
-        if now < self._limit.next or not self._limit.passes(now, rate):
-            self.skipped += 1
-            return False
-        return True
+        return now >= self._limit.next and self._limit.passes(now, rate)
 
     def publish(self, message: Any) -> None:
         """Publish a message and count it."""
@@ -273,33 +266,18 @@ class Batch:
     """Publications whose kernels run in one program and whose messages are published together.
 
     Attributes:
-        final: whether building the batch again would give the same batch; False while a kernel is
-            still being compiled.
+        filling: fills the messages that have kernels and arrays.
     """
 
     def __init__(self, members: Sequence[tuple[Component, Publication]]) -> None:
         self._components = list(dict.fromkeys(component for component, _ in members))
-        self._filled: list[tuple[Output, Message]] = []
-        self._others: list[tuple[Component, Output, Callable[[], Any]]] = []
+        filled: list[Any] = []
+        self._others: list[Any] = []
         for component, publication in members:
-            output, message = publication.output, publication.message
-            if isinstance(message, Message):
-                self._filled.append((output, message))
-            else:
-                self._others.append((component, output, message))
-        self._build()
-
-    def _build(self) -> None:
-        # Keyed by identity, because steps contain arrays, which cannot be compared with ==.
-        steps = {id(step): step for _, message in self._filled for step in message.steps}
-        self._templates = [message.template for _, message in self._filled]
-        self._messages = [
-            (output, template.packed, output.publish_bytes)
-            for (output, _), template in zip(self._filled, self._templates, strict=True)
-        ]
-        self._stamps = [place for template in self._templates for place in template.stamps]
-        self._program = Program([*steps.values()])
-        self.final = self._program.final
+            one = filled if isinstance(publication.message, Message) else self._others
+            one.append((component, publication.output, publication.message))
+        self._outputs = [output for _, output, _ in filled]
+        self.filling = Filling([message for _, _, message in filled])
 
     def compute(self) -> bool:
         """Write the inputs and run the kernels; return whether every kernel accepted its numbers.
@@ -309,11 +287,7 @@ class Batch:
         """
         for component in self._components:
             component.write_inputs()
-        for (_, message), template in zip(self._filled, self._templates, strict=True):
-            if message.current is not template:  # names have changed
-                self._build()
-                break
-        return self._program.run()
+        return self.filling.run()
 
     def explain(self) -> None:
         """Run the kernels one by one, so that the first refusal raises its error.
@@ -323,7 +297,7 @@ class Batch:
                 its inputs.
         """
         self.compute()
-        self._program.explain()
+        self.filling.explain()
 
     def publish(self, stamp: bytes) -> None:
         """Publish all messages.
@@ -334,36 +308,23 @@ class Batch:
         Raises:
             Exception: the error of the first publisher that failed, after all have been tried.
         """
-        messages = self._messages
-        if self._others:
-            messages = messages.copy()
-            for component, output, make in self._others:
-                try:
-                    message = make()
-                except Exception as error:
-                    component.failed(error)
-                    continue
-                if isinstance(message, Template):
-                    for place in message.stamps:
-                        place[:] = stamp
-                    messages.append((output, message.packed, output.publish_bytes))
-                elif message is not None:
-                    messages.append((output, partial(_same, message), output.publish_object))
-        for place in self._stamps:
-            place[:] = stamp
-        failure: Exception | None = None
-        for output, packed, send in messages:
-            output.published += 1
+        messages: list[tuple[Output, Any]] = [*zip(self._outputs, self.filling.templates)]
+        for component, output, make in self._others:
             try:
-                send(packed())
+                messages.append((output, make()))
+            except Exception as error:
+                component.failed(error)
+        failure: Exception | None = None
+        for output, message in messages:
+            try:
+                if isinstance(message, Template):
+                    output.send(message, stamp)
+                elif message is not None:
+                    output.publish(message)
             except Exception as error:
                 failure = failure or error
         if failure is not None:
             raise failure
-
-
-def _same(message: Any) -> Any:
-    return message
 
 
 Members = tuple[int, ...]
@@ -413,7 +374,7 @@ class Plan:
         self._wanted = [
             (i, one) for i, (_, one) in enumerate(self._members) if one.output.has_subscribers(now)
         ]
-        self._batches = {key: one for key, one in self._batches.items() if one.final}
+        self._batches = {key: one for key, one in self._batches.items() if one.filling.final}
 
     def _report_lacking(self, lacking: Need, state: RobotState) -> None:
         """Set ``unavailable_reason`` of components that have an output with an unmet need."""

@@ -276,7 +276,7 @@ def check_undeclared(nodes: Sequence[Node], host: Node | None = None) -> None:
     for node in nodes:
         outputs = f'qos_overrides.{node.get_fully_qualified_name()}/'
         for name, given in given_parameters(node).items():
-            if name in REMOVED:
+            if name in REMOVED and name not in known:
                 raise InvalidArgumentError(name, 'is no parameter any more', REMOVED[name])
             if node.has_parameter(name) or name.startswith(outputs):
                 continue  # outputs of frames are created with the robot

@@ -61,6 +61,12 @@ DEFAULT_ROBOT = 'seven_joint_arm.urdf'
 ODOMETRY_FRAME = 'odom'
 """Frame of the pose of a moving base."""
 
+TRUTH_RATE = 250.0
+"""Rate of each ground truth topic in simulated time, at stamps of joint states [Hz]."""
+
+COMMAND_TIMEOUT = 0.2
+"""Longest time for which a command of efforts or velocities applies without a new one [s]."""
+
 _QUEUE = 100  # joint states; covers a reader that stalls for 0.2 s at 500 Hz
 _MAX_LAG = 0.5  # longest stall that is caught up [s of real time]; the rest is dropped
 _POSITION_TIME = 0.01  # s in which a commanded position is reached
@@ -93,7 +99,6 @@ class RobotSimulator(GuardedNode):
             self._feet,
             values.foot_radius,
             values.ground_friction,
-            values.load_friction,
         )
         self._simulated, self.tool, remarks = assembly.of(urdf)
         self.robot = self._simulated.robot
@@ -103,7 +108,7 @@ class RobotSimulator(GuardedNode):
         root = ODOMETRY_FRAME if self._base_nq else self.robot.root_frame
         self._names = FrameNames(prefix + root, prefix)
         self._publish_every = max(1, round(1000.0 / values.joint_state_rate)) * TIME_STEP_NS
-        ratio = NANOSECONDS / (values.ground_truth_rate * self._publish_every)
+        ratio = NANOSECONDS / (TRUTH_RATE * self._publish_every)
         self._truth_every = max(1, round(ratio)) * self._publish_every
         self._was_pushed = False
         # Compiles the kernels, including those of a push at the tool, before the simulation starts.
@@ -218,11 +223,8 @@ class RobotSimulator(GuardedNode):
             self.get_logger().warning(f'{what} refused: {error}', throttle_duration_sec=5.0)
 
     def _on_effort_command(self, message: JointState) -> None:
-        """Apply efforts by joint name, in addition to the motion or instead of it."""
-        values = self.parameters.values
-        efforts = by_name('effort', message.name, message.effort)
-        replaces = values.command_mode == 'replace'
-        self._simulated.command(efforts, replaces, values.command_timeout)
+        """Add efforts by joint name to those of the motion."""
+        self._simulated.command(by_name('effort', message.name, message.effort), COMMAND_TIMEOUT)
 
     # Topics with the behaviour of ros2_control controllers:
 
@@ -230,8 +232,7 @@ class RobotSimulator(GuardedNode):
         self._simulated.follow_efforts(float_array(message.data) if message.data else None)
 
     def _on_velocities(self, message: Float64MultiArray) -> None:
-        duration = self.parameters.values.command_timeout
-        self._simulated.follow_velocities(float_array(message.data), duration)
+        self._simulated.follow_velocities(float_array(message.data), COMMAND_TIMEOUT)
 
     def _on_positions(self, message: Float64MultiArray) -> None:
         self._reach(self.robot.joint_names, message.data, _POSITION_TIME)

@@ -22,9 +22,6 @@ class LocationParameters:
 class ArrowParameters:
     """Markers of contacts for RViz."""
 
-    rate: float = parameter(
-        20.0, 'Maximum rate of marker messages; 0: one for every joint state', 'Hz', minimum=0.0
-    )
     force_scale: float = parameter(
         0.01, 'Length of an arrow per force; per torque five times as much', 'm/N', minimum=1e-6
     )

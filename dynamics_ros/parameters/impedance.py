@@ -14,7 +14,7 @@ from dynamics_ros.settings import parameter
 MAX_STIFFNESS = 1e5
 """Largest stiffness of the tool [N/m, Nm/rad]; more than any torque-controlled arm can hold."""
 
-REACTIONS = ('none', 'stop', 'float', 'retract')
+REACTIONS = ('none', 'stop', 'float')
 
 EACH = 'One value, or one per joint'
 
@@ -73,13 +73,6 @@ class JointRangeParameters:
         (0.0, 10.0),
     )
     stiffness: float = parameter(50.0, 'Stiffness of that spring', 'Nm/rad or N/m', (0.0, 1e5))
-    guard_rate: float = parameter(
-        20.0,
-        'Largest rate at which a joint may approach the end of its range; a larger value brakes '
-        'later and harder',
-        '1/s',
-        (10.0, 1000.0),
-    )
 
 
 @dataclass(frozen=True)
@@ -155,8 +148,7 @@ class CollisionParameters:
 
     reaction: str = parameter(
         'none',
-        'Reaction to a collision. none; stop: brake; float: compensate only gravity; '
-        'retract: move back along the recent path of the tool. '
+        'Reaction to a collision. none; stop: brake; float: compensate only gravity. '
         'Every reaction ends at rest with the tool held by springs, until ~/acknowledge. A value '
         'other than none at start also runs contact_node in this process; after none at start, no '
         'other value is accepted',
@@ -170,9 +162,6 @@ class CollisionParameters:
         may_be_infinite=True,
     )
     damping: float = parameter(5.0, 'float: rate at which motion decays', '1/s', (0.0, 100.0))
-    distance: float = parameter(
-        0.1, 'retract: distance along the path of the tool', 'm', (0.001, 2.0)
-    )
 
 
 @dataclass(frozen=True)
@@ -208,7 +197,6 @@ class ImpedanceParameters(TargetParameters):
     damping_ratio: float = parameter(
         0.9, 'Damping ratio of all directions of the tool; 1: critical', limits=(0.05, 5.0)
     )
-    blending_time: float = parameter(0.3, 'Duration of a change of stiffness', 's', (0.01, 10.0))
     friction_compensation: float = parameter(
         0.0,
         'Share of the modelled friction that is compensated; compensating more than the actual '
@@ -251,13 +239,6 @@ class ImpedanceParameters(TargetParameters):
         'third missing joint state on',
         's',
         (0.01, 10.0),
-    )
-    largest_inertia: float = parameter(
-        100.0,
-        'Largest apparent inertia of the tool in any direction; near singularities, where it would '
-        'be exceeded, the control law is damped',
-        'kg',
-        (0.1, 1e6),
     )
     joint_speed_share: float = parameter(
         1.5,

@@ -19,6 +19,7 @@ REMOVED = {
     'feed_forward.refuse_beyond_limits': 'the violations that ~/compute_trajectory_efforts returns',
     'thresholds.acceleration': 'unexplained.* of calibrate_robot, or thresholds.velocity',
     'thresholds.sigmas': 'thresholds.false_alarms_per_hour; 0 means 5 standard deviations',
+    'markers.rate': 'nothing, markers of contacts come at 20 Hz',
     'markers.torque_scale': 'markers.force_scale: torque arrows have five times its length',
     'twist_reference': 'local_world_aligned; ~/compute_forward_kinematics has others',
     'markers.center_of_mass_diameter': 'markers.axis_length',
@@ -28,8 +29,11 @@ REMOVED = {
     ),
     'feet.normal': 'the frame of odom, whose z axis has to be the normal of the ground',
     **dict.fromkeys(
-        ('collision.torque_gain', 'collision.admittance', 'collision.speed'),
-        'collision.reaction stop, float or retract',
+        (
+            *('collision.torque_gain', 'collision.admittance'),
+            *('collision.speed', 'collision.distance'),
+        ),
+        'collision.reaction stop or float',
     ),
     **dict.fromkeys(
         (
@@ -48,6 +52,8 @@ REMOVED = {
             *('thresholds.release', 'location.rate', 'markers.diameter'),
             *('wrench.length_scale', 'location.friction', 'tare.max_deviation'),
             *('location.max_deviation', 'location.resolution', 'tare.max_velocity'),
+            *('joint_range.guard_rate', 'largest_inertia', 'blending_time', 'speed.joint_scale'),
+            *('ground_truth_rate', 'load_friction', 'command_mode'),
         ),
         'its former default, which is a constant now',
     ),

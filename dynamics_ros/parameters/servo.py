@@ -26,9 +26,6 @@ class SpeedParameters:
         'rad/s',
         (1e-6, 50.0),
     )
-    joint_scale: float = parameter(
-        1.0, 'Share of the velocity limits in the description that may be used', limits=(0.001, 1.0)
-    )
     joint: float = parameter(
         2.0,
         'Largest speed of a joint, in addition to those limits; inf: only those limits, which '

@@ -6,14 +6,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dynamics_ros.estimation.effort_model import MAX_LOAD_FRICTION
 from dynamics_ros.parameters.robot import description_arguments, description_file, fixed
-from dynamics_ros.settings import parameter
 
 
 @dataclass(frozen=True)
 class SimulatorParameters:
-    """Parameters of robot_simulator; all are fixed at start except ``command_mode``."""
+    """Parameters of robot_simulator; all are fixed at start."""
 
     robot_description: str = fixed('', 'URDF as XML text. Empty: robot_description_file')
     robot_description_file: str = description_file('the seven-joint arm of this package')
@@ -46,12 +44,6 @@ class SimulatorParameters:
         0.03, 'Radius of the sphere around the origin of each foot', 'm', (0.001, 1.0)
     )
     ground_friction: float = fixed(0.8, 'Friction coefficient of the ground', limits=(0.0, 10.0))
-    load_friction: tuple[float, ...] = fixed(
-        (0.0,),
-        'Increase of the dry friction of a joint per torque that it transmits, in addition to the '
-        'friction in the description: a share, one or one per joint',
-        limits=(0.0, MAX_LOAD_FRICTION),
-    )
     frame_prefix: str = fixed(
         '', 'Prefix of every frame in messages and requests, as of the nodes', is_frame=True
     )
@@ -62,12 +54,6 @@ class SimulatorParameters:
         'Hz',
         (1.0, 1000.0),
     )
-    ground_truth_rate: float = fixed(
-        250.0,
-        'Rate of each ground truth topic in simulated time, at stamps of joint states',
-        'Hz',
-        (0.1, 1000.0),
-    )
     speed: float = fixed(
         1.0,
         'Ratio of simulated to real time. Stamps follow simulated time, and so do nodes with '
@@ -76,15 +62,3 @@ class SimulatorParameters:
     )
     publish_clock: bool = fixed(False, 'Publish simulated time as /clock, before each joint state')
     motion: bool = fixed(True, 'Move slowly around a posture; false: hold it')
-    command_mode: str = parameter(
-        'add',
-        'Effect of effort commands. add: they are added to the output of the controllers; replace: '
-        'they replace controllers and gravity compensation of the joints that they name',
-        choices=('add', 'replace'),
-    )
-    command_timeout: float = fixed(
-        0.2,
-        'Longest time for which an effort command is applied without a new one',
-        's',
-        (0.001, 60.0),
-    )

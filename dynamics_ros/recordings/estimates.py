@@ -20,11 +20,10 @@ from dynamics_ros.estimation.contact.geometry import LOCATION_RATE
 from dynamics_ros.estimation.external_torques import ExternalTorques
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.files import completed
-from dynamics_ros.kernels import Program
 from dynamics_ros.wire.cdr import packed_stamp
 from dynamics_ros.wire.contact_messages import ContactMessages
 from dynamics_ros.wire.conversions import topic_names
-from dynamics_ros.wire.templates import Message, Template
+from dynamics_ros.wire.templates import Filling, Message
 from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
 from dynamics_ros_msgs.msg import ExternalWrench, Payload
 
@@ -139,7 +138,7 @@ class EstimateWriter:
         place = self._locate(estimators, state, external)
         self._fill(state, external, place)
         packed = packed_stamp(stamp)
-        for (topic, kind, _), template in zip(self._outputs, self._templates, strict=True):
+        for (topic, kind, _), template in zip(self._outputs, self._filling.templates, strict=True):
             self._writer.write(f'{PREFIX}/{topic}', kind, time, template.message(packed))
         link = place.link if place else external.report.link
         if self._first is None:
@@ -155,7 +154,6 @@ class EstimateWriter:
     def _adopt(self, pipeline: ContactPipeline) -> None:
         self._pipeline, self._messages = pipeline, ContactMessages(pipeline, self._frame_id_of)
         self._outputs: list[tuple[str, type, Message]] = []
-        self._templates: list[Template] = []
 
     def _fill(
         self, state: RobotState, external: ExternalTorques, place: ContactLocation | None
@@ -173,14 +171,10 @@ class EstimateWriter:
                     (f'{self._topics[frame]}/wrench', WrenchStamped, wrench),
                     (f'{self._topics[frame]}/estimate', ExternalWrench, whole),
                 ]
+            self._filling = Filling([message for _, _, message in self._outputs])
         messages.write(state, external, place)
-        templates = [message.template for _, _, message in self._outputs]
-        if templates != self._templates:
-            self._templates = templates
-            steps = {id(step): step for _, _, message in self._outputs for step in message.steps}
-            self._program = Program([*steps.values()])
-        if not self._program.run():
-            self._program.explain()
+        if not self._filling.run():
+            self._filling.explain()
 
     def _frame_id_of(self, frame: str) -> str:
         return self._root_frame if frame == self._pipeline.robot.root_frame else frame

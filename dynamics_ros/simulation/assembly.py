@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.estimation.contact_estimators import per_velocity
 from dynamics_ros.model import build_model
 from dynamics_ros.model.collision_geometry import read_collision_geometry
 from dynamics_ros.model.tool_frame import tool_frame
@@ -42,8 +41,6 @@ class Assembly:
         feet: frames of the feet of a floating base.
         foot_radius: radius of the sphere around each foot [m].
         friction: friction coefficient of the ground.
-        load_friction: increase of the dry friction of joints per transmitted torque: one number, or
-            one per joint.
     """
 
     root_joint: str = 'fixed'
@@ -54,7 +51,6 @@ class Assembly:
     feet: Sequence[str] = ()
     foot_radius: float = 0.03
     friction: float = 0.8
-    load_friction: Sequence[float] = (0.0,)
 
     def of(self, urdf: str) -> tuple[SimulatedRobot, str, tuple[str, ...]]:
         """Create the simulated robot.
@@ -87,9 +83,6 @@ class Assembly:
         motion = slow_motion(fixed_robot, posture)
         if floating or not self.moving:
             motion = motion.standing
-        load_friction = per_velocity(
-            fixed_robot, tuple(self.load_friction), 'load_friction', base=0.0
-        )
         engine = None
         if uses_mujoco:
             surroundings = NOTHING_AROUND
@@ -99,10 +92,7 @@ class Assembly:
                 warnings += shape_warnings
                 q[2] = -lowest_point(robot, q, surroundings)
             engine = GroundedRobot(robot, actuators, q, surroundings)
-        simulated = SimulatedRobot(
-            robot, actuators, motion, engine=engine, load_friction=load_friction
-        )
-        return simulated, tool, tuple(warnings)
+        return SimulatedRobot(robot, actuators, motion, engine=engine), tool, tuple(warnings)
 
     def _posture(self, fixed_robot: Robot, tool: str, floating: bool) -> Array:
         if len(self.posture):

@@ -157,29 +157,27 @@ class SimulatedRobot:
             self._time + round(duration * 1e9),
         )
 
-    def command(self, efforts: dict[str, float], replace: bool, duration: float) -> None:
-        """Command motor torques, active until the next command or the end of the duration.
+    def command(self, efforts: dict[str, float], duration: float) -> None:
+        """Add motor torques to those of the controllers until the next command, for a time at most.
 
         Args:
             efforts: torques by name of the joint [Nm, N if prismatic].
-            replace: whether the torques replace those of the controllers of these joints, including
-                gravity compensation, or are added to them.
             duration: simulated duration [s].
 
         Raises:
             UnknownJointError: the robot does not have a joint, or it is a mimic joint.
             InvalidArgumentError: a torque is not finite.
         """
-        torque, mask = np.zeros(self._n), np.zeros(self._n, dtype=bool)
+        torque = np.zeros(self._n)
         for name, effort in efforts.items():
             if name not in self._column:
                 raise UnknownJointError('efforts', name, self._column)
             if not math.isfinite(effort):
                 raise InvalidArgumentError('efforts', f'{name!r}: {effort}', 'a finite torque')
-            torque[self._column[name]], mask[self._column[name]] = effort, True
+            torque[self._column[name]] = effort
         steps = max(1, round(duration * 1e9 / TIME_STEP_NS))
         self._command, self._command_end = torque, self._time + steps * TIME_STEP_NS
-        self._controlled = np.where(mask & replace, 0.0, 1.0)
+        self._controlled = np.ones(self._n)
 
     def follow_efforts(self, efforts: Array | None) -> None:
         """Command motor torques (n) instead of the controllers, until the next command.

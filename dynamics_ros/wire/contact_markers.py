@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Markers of contacts for RViz: arrows of force and torque, touched link and contact point.
+"""Markers of contacts for RViz: arrows of force and torque, and the name of the touched link.
 
 All markers are expressed in the root frame. In the frame of a link, RViz would need tf at the stamp
 of the marker, which robot_state_publisher, at 20 Hz, may not have published yet.
@@ -39,8 +39,8 @@ LABEL_HEIGHT = 4.0
 ARROWS = ('force', 'torque')
 """Namespaces of the arrows; the identifier is the index of the contact frame."""
 
-SURFACE, FORCE = 'touched_link', 'contact_force'
-"""Namespaces of the markers of a contact location."""
+FORCE = 'contact_force'
+"""Namespace of the arrow at a known contact point."""
 
 
 class Sizes(NamedTuple):
@@ -63,7 +63,6 @@ def contact_markers(
     external: ExternalTorques,
     estimates: Sequence[WrenchEstimate],
     location: ContactLocation | None,
-    surface: Array,
     root: str,
     sizes: Sizes,
 ) -> MarkerArray:
@@ -74,7 +73,6 @@ def contact_markers(
         external: external torques with the state of the contact.
         estimates: estimated wrenches.
         location: location of the contact, or None.
-        surface: points (n, 3) on the surface of the touched link, in its frame [m].
         root: frame id of the root frame.
         sizes: sizes of arrows.
     """
@@ -93,13 +91,9 @@ def contact_markers(
         result.append(label)
     else:
         result.append(markers.deletion(head, 'link'))
-    if location is None or not location.point_frame:
-        gone = [markers.deletion(head, SURFACE), markers.deletion(head, FORCE)]
-        return MarkerArray(markers=[*result, *gone])
-    pose = pose_of(location.link)
-    result.append(markers.points(head, SURFACE, pose, surface, sizes.diameter, color))
-    if not location.known:
+    if location is None or not location.point_frame or not location.known:
         return MarkerArray(markers=[*result, markers.deletion(head, FORCE)])
+    pose = pose_of(location.link)
     # The tip of the arrow is at the surface, so the arrow lies on the side of the pusher.
     R, p = pose[:3, :3], pose[:3, 3]
     vector = sizes.force_scale * R @ location.force

@@ -37,7 +37,6 @@ class ContactMessages:
 
     Attributes:
         external_torques, contact_state: these messages.
-        friction_changes: the message; None without adaptation of the friction.
         foot_contacts: the message; None without feet, and until their kernel is compiled.
         wrenches, estimates: messages of each contact frame; empty until their kernel is compiled.
     """
@@ -52,7 +51,7 @@ class ContactMessages:
         robot, order = pipeline.robot, pipeline.joint_indices
         self._pipeline, self._frame_id_of = pipeline, frame_id_of
         self._q = np.zeros(robot.nq)
-        self._v, self._tau, self._torques, self._offset, self._change = np.zeros((5, robot.nv))
+        self._v, self._tau, self._torques, self._offset = np.zeros((4, robot.nv))
         self._thresholds = np.zeros((2, robot.nv))
         self._flags, self._location = np.zeros(3), np.zeros(12)
         self._written_location: ContactLocation | None = None
@@ -62,9 +61,6 @@ class ContactMessages:
         self._sources: tuple[Any, ...] = ()
         efforts = partial(empty_efforts, pipeline.joint_names)
         self.external_torques = Message(efforts, {'effort': entries(self._torques, order)})
-        self.friction_changes: Message | None = None
-        if pipeline.adaptation is not None:
-            self.friction_changes = Message(efforts, {'effort': entries(self._change, order)})
         place = self._location
         self.contact_state = Message(
             self._empty_state,
@@ -126,8 +122,6 @@ class ContactMessages:
         pipeline.detector.write_thresholds(self._thresholds)
         point_known = location is not None and location.known
         self._flags[:] = report.state, point_known, report.collision_latched
-        if pipeline.adaptation is not None:
-            self._change[:] = pipeline.adaptation.change
         if location is not self._written_location or pipeline.tare.offset is not self._tare:
             self._write_rarely(location, pipeline.tare.offset)
         if self.wrenches:

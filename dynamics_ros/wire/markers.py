@@ -75,28 +75,6 @@ def arrow(
     )
 
 
-def points(
-    header: Header, namespace: str, pose: Array, positions: Array, width: float, color: ColorRGBA
-) -> Marker:
-    """Return half transparent points (n, 3), given in a frame with a pose (4, 4).
-
-    Args:
-        header: header with the frame in which the pose is expressed.
-        namespace: namespace of the marker, its only one.
-        pose: pose of the frame of the points (4, 4).
-        positions: the points (n, 3) [m].
-        width: width of a point [m].
-        color: colour of the points.
-    """
-    return _marker(
-        *(header, namespace, 0, Marker.POINTS),
-        pose=pose_message(pose),
-        points=[Point(x=x, y=y, z=z) for x, y, z in np.asarray(positions, dtype=float).tolist()],
-        scale=Vector3(x=width, y=width),
-        color=ColorRGBA(r=color.r, g=color.g, b=color.b, a=0.5),
-    )
-
-
 def label(header: Header, namespace: str, text: str, height: float, color: ColorRGBA) -> Marker:
     """Return a text that faces the viewer; the caller sets its ``pose.position``.
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rclpy.serialization import serialize_message
 
-from dynamics_ros.kernels import Copy, Kernel, Step
+from dynamics_ros.kernels import Copy, Kernel, Program, Step
 from dynamics_ros.wire.cdr import CODES, ENCAPSULATION, STAMP, Field, Layout, LayoutError
 from dynamics_ros.wire.conversions import Array
 
@@ -148,6 +148,39 @@ class Message:
             if isinstance(step, Copy):
                 step.target[...] = step.source.reshape(step.target.shape)
         return self.template
+
+
+class Filling:
+    """Program that fills several messages: their kernels and copies, each once.
+
+    Attributes:
+        templates: the messages, filled after ``run``.
+        final: whether making it again would give the same program; False while a kernel is being
+            compiled.
+    """
+
+    def __init__(self, messages: Sequence[Message]) -> None:
+        self._messages = messages
+        self._make()
+
+    def _make(self) -> None:
+        self.templates = [message.template for message in self._messages]
+        # Keyed by identity, because steps contain arrays, which cannot be compared with ==.
+        steps = {id(step): step for message in self._messages for step in message.steps}
+        self._program = Program([*steps.values()])
+        self.final = self._program.final
+
+    def run(self) -> bool:
+        """Fill the messages; return whether every kernel accepted its numbers."""
+        for message, template in zip(self._messages, self.templates, strict=True):
+            if message.current is not template:  # names have changed
+                self._make()
+                break
+        return self._program.run()
+
+    def explain(self) -> None:
+        """Run the kernels one by one, so that the first refusal raises its error."""
+        self._program.explain()
 
 
 def entries(array: Array, indices: slice | NDArray[np.intp]) -> Source:

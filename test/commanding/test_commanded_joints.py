@@ -10,11 +10,9 @@ from arm import NAMES, ROBOT
 
 from dynamics_ros import Robot
 from dynamics_ros.commanding.joints import (
-    check_effort_joints,
-    effort_places,
+    commanded_joints,
     moved_joints,
     nearest_equivalent_angles,
-    servo_joints,
     turning_joints,
 )
 from dynamics_ros.errors import InvalidArgumentError, UnknownJointError
@@ -24,27 +22,23 @@ ELBOW = 'forearm_link'
 
 def test_an_effort_controller_has_to_have_all_joints_that_move_the_frame():
     with pytest.raises(InvalidArgumentError, match=f'{NAMES[0]!r} moves .* and is missing'):
-        effort_places(ROBOT, 'tool0', NAMES[1:])
+        commanded_joints(ROBOT, 'tool0', NAMES[1:], 'effort')
     with pytest.raises(UnknownJointError, match='command_joints'):
-        effort_places(ROBOT, 'tool0', [*NAMES, 'tail'])
+        commanded_joints(ROBOT, 'tool0', [*NAMES, 'tail'], 'effort')
 
 
 @pytest.mark.parametrize('joints', [[], [*NAMES, NAMES[0]]])
-def test_efforts_without_an_order_are_refused(joints):
+@pytest.mark.parametrize('kind', ['effort', 'velocity'])
+def test_arrays_without_an_order_are_refused(joints, kind):
     with pytest.raises(InvalidArgumentError, match='in its order'):
-        check_effort_joints(joints)
+        commanded_joints(ROBOT, ELBOW, joints, kind)
 
 
 def test_a_servo_commands_what_moves_its_frame_unless_it_is_told():
     moving = [name for name, moves in zip(NAMES, moved_joints(ROBOT, ELBOW), strict=True) if moves]
     assert 0 < len(moving) < len(NAMES)
-    assert servo_joints(ROBOT, ELBOW, (), 'trajectory') == tuple(moving)
-    assert servo_joints(ROBOT, ELBOW, NAMES[:2], 'velocity') == tuple(NAMES[:2])
-
-
-def test_an_array_of_commands_needs_names():
-    with pytest.raises(InvalidArgumentError, match='empty beside command_type velocity'):
-        servo_joints(ROBOT, ELBOW, (), 'velocity')
+    assert commanded_joints(ROBOT, ELBOW, (), 'trajectory') == tuple(moving)
+    assert commanded_joints(ROBOT, ELBOW, NAMES[:2], 'velocity') == tuple(NAMES[:2])
     with pytest.raises(InvalidArgumentError, match='no joint moves'):
         moved_joints(ROBOT, ROBOT.root_frame)
 

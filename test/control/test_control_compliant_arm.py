@@ -99,13 +99,6 @@ def above(pose, height):
     return goal
 
 
-def test_an_arm_at_rest_stays_when_it_is_taken_over():
-    plant = Plant()
-    before = plant.pose
-    plant.stay(0.3)
-    assert np.abs(plant.pose - before).max() < 1e-6
-
-
 def test_it_goes_where_it_is_told_within_speed_and_torque_rate():
     plant = Plant()
     goal = above(plant.pose, -0.15)
@@ -240,24 +233,3 @@ def test_other_settings_move_an_arm_slowly_or_are_refused(name):
         fastest = max(fastest, np.abs(plant.v).max())
     # The push alone turns a guided wrist, which is light, at 1.1 rad/s.
     assert 0.05 < fastest < (1.2 if guided else 1.0)
-
-
-def test_a_target_a_metre_away_does_not_run_ahead_of_the_tool():
-    plant = Plant()
-    goal = plant.pose.copy()
-    goal[:3, 3] += 1.0
-    for _ in range(10):
-        plant.go_to(goal, 0.05)
-        lead = np.linalg.norm(plant.arm.setpoint.pose[:3, 3] - plant.arm.pose[:3, 3])
-        assert lead < LIMITS.linear_lead + 1e-9
-    assert plant.steepest < RATE * (1.0 + 1e-9)
-
-
-def test_a_hand_that_lets_go_leaves_the_tool_where_it_is():
-    damping = np.array([40.0] * 3 + [1.0] * 3)
-    plant = Plant(guiding=replace(EVERYWHERE, damping=damping))
-    plant.push([6.0, 0.0, 3.0], 0.5)
-    plant.live(3.0, plant.arm.guide)
-    there = plant.pose
-    assert np.linalg.norm(there[:3, 3] - ROBOT.forward_kinematics(HOME, TOOL)[:3, 3]) > 0.02
-    assert np.abs(plant.v).max() < 0.05

@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
 from ros_harness import description
@@ -14,7 +12,7 @@ from dynamics_ros import Robot
 from dynamics_ros.control import FeedForward, JointMotion
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation.effort_model import EffortModel
-from dynamics_ros.simulation import Actuators, SimulatedRobot, comfortable_posture
+from dynamics_ros.simulation import comfortable_posture
 
 ROBOT = Robot.from_urdf(description())
 NAMES = ROBOT.joint_names
@@ -88,20 +86,6 @@ def test_joints_that_are_not_named_stay_where_they_are():
     for whole, part in zip(full, (q, v, a), strict=True):
         whole[:, some] = part[:, some]
     assert np.abs(found - ROBOT.inverse_dynamics(*full)[:, some]).max() < 1e-9
-
-
-def test_a_robot_that_exerts_them_follows_without_any_controller():
-    # Dry friction would make more of each rounding.
-    robot = Robot.from_urdf(re.sub(r'<dynamics[^>]*/>', '', description()))
-    simulated = SimulatedRobot(robot, Actuators.ideal(robot, HOME, 'tool0'), None, HOME)
-    middle = np.arange(0.0, 1.0, 0.001) + 0.0005
-    motion = JointMotion.of(NAMES, TIME, *wave(TIME))
-    steps = JointMotion.of(NAMES, middle, *motion.at(middle))
-    for tau in FeedForward(robot, HOME).efforts(steps):
-        simulated.follow_efforts(tau)
-        simulated.step()
-    away = np.abs(simulated.sample().q - wave([1.0])[0][0]).max()
-    assert away < 0.01 * AMPLITUDE.max()
 
 
 def test_what_is_beyond_a_limit_is_named_with_joint_time_value_and_limit():

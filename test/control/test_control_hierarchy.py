@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import example, given
@@ -212,12 +210,7 @@ def test_wrong_levels_are_named(anymal, standing):
 
 KNOWN = LEGGED['anymal']
 STANDING_ROBOT_FEET, RADIUS = KNOWN.feet, KNOWN.foot_radius
-PAIRS = (0, 1, 1, 0)
-"""Which of two diagonals each foot belongs to."""
-
 PERIOD, SUBSTEPS = 1e-3, 2
-STEP_TIME, SWING, LIFT = 0.5, 0.4, 0.06
-"""Of a trot: s of a cycle, share of it in the air, m."""
 
 ROBOT = Robot.from_urdf(without_friction(bare(urdf_path('anymal'))), 'floating')
 WEIGHT = 9.81 * ROBOT.total_mass
@@ -233,8 +226,8 @@ def home():
 HOME = home()
 
 
-class Walker:
-    """The robot in MuJoCo, and what its base and feet are to do."""
+class Stander:
+    """The robot in MuJoCo, and where its base is to be."""
 
     def __init__(self):
         self.world = MujocoWorld(
@@ -244,115 +237,31 @@ class Walker:
         self.control = StandingRobot(
             ROBOT, STANDING_ROBOT_FEET, StandingSettings(friction=FRICTION)
         )
-        self.steps = [ROBOT.forward_kinematics(HOME, foot)[:3, 3] for foot in STANDING_ROBOT_FEET]
-        self.lifted = list(self.steps)
         self.target = ROBOT.forward_kinematics(HOME, 'base')
         self.motion = None
 
-    def run(self, seconds, trot=False, velocity=0.0, push=None):
-        """Step by step; the base's target moves along x."""
-        for k in range(round(seconds / PERIOD)):
-            t = k * PERIOD
+    def stand(self, seconds):
+        for _ in range(round(seconds / PERIOD)):
             q, v = self.world.q, self.world.v
-            phases = [(t / STEP_TIME + 0.5 * pair) % 1.0 for pair in PAIRS]
-            swings = np.array([trot and phase < SWING for phase in phases])
-            self.target[0, 3] += velocity * PERIOD
-            speed = np.array([velocity, 0.0, 0.0])
-            twist = ROBOT.frame_velocity(q, v, 'base')
             base = 100.0 * pose_error(self.target, ROBOT.forward_kinematics(q, 'base'))
-            base -= 20.0 * (twist - np.append(speed, np.zeros(3)))
-            swing = np.zeros((4, 3))
-            for i, foot in enumerate(STANDING_ROBOT_FEET):
-                place = ROBOT.forward_kinematics(q, foot)[:3, 3]
-                if not swings[i]:
-                    self.lifted[i] = place
-                    continue
-                s = phases[i] / SWING
-                # Half of the way that the base makes in a stance lies ahead of where it stands.
-                ahead = HOME_FEET[i] + self.target[:3, 3] - HOME_BASE
-                ahead = ahead + 0.5 * (1.0 - SWING) * STEP_TIME * speed
-                share, rate = s * s * (3.0 - 2.0 * s), 6.0 * s * (1.0 - s) / (SWING * STEP_TIME)
-                wanted = self.lifted[i] + share * (ahead - self.lifted[i])
-                moving = rate * (ahead - self.lifted[i])
-                wanted[2] = RADIUS + LIFT * math.sin(math.pi * s)
-                moving[2] = LIFT * math.pi / (SWING * STEP_TIME) * math.cos(math.pi * s)
-                v_foot = ROBOT.frame_velocity(q, v, foot)[:3]
-                swing[i] = 600.0 * (wanted - place) + 40.0 * (moving - v_foot)
+            base -= 20.0 * ROBOT.frame_velocity(q, v, 'base')
             posture = 50.0 * (HOME[7:] - q[7:]) - 10.0 * v[6:]
-            self.motion = self.control.solve(q, v, base, swing, posture, ~swings)
-            tau = np.concatenate([np.zeros(6), self.motion.tau])
-            if push is not None:
-                tau += ROBOT.jacobian(q, 'base').T @ np.append(push, np.zeros(3))
+            self.motion = self.control.solve(q, v, base, np.zeros((4, 3)), posture, np.ones(4))
             for _ in range(SUBSTEPS):
-                self.world.step(tau)
-            yield swings
-
-    @property
-    def tilt(self):
-        """Angle of the base's z axis from the vertical [rad]."""
-        R = ROBOT.forward_kinematics(self.world.q, 'base')[:3, :3]
-        return math.acos(min(1.0, R[2, 2]))
-
-
-HOME_FEET = [ROBOT.forward_kinematics(HOME, foot)[:3, 3] for foot in STANDING_ROBOT_FEET]
-HOME_BASE = ROBOT.forward_kinematics(HOME, 'base')[:3, 3]
-
-
-def off(walker):
-    """How far the base is from where it should be [m]."""
-    place = ROBOT.forward_kinematics(walker.world.q, 'base')[:3, 3]
-    return np.abs(place - walker.target[:3, 3]).max()
+                self.world.step(np.concatenate([np.zeros(6), self.motion.tau]))
 
 
 def test_it_stands_on_forces_within_friction_that_are_those_of_the_ground():
-    walker = Walker()
-    for _ in walker.run(0.8):
-        pass
-    assert off(walker) < 0.005 and walker.tilt < 0.01
-    forces = walker.motion.forces
+    robot = Stander()
+    robot.stand(0.8)
+    base = ROBOT.forward_kinematics(robot.world.q, 'base')
+    assert np.abs(pose_error(robot.target, base)).max() < 0.01
+    forces = robot.motion.forces
     assert forces[:, 2].sum() == pytest.approx(WEIGHT, rel=0.01)
     assert (np.linalg.norm(forces[:, :2], axis=1) <= FRICTION * forces[:, 2] + 1e-6).all()
-    true = walker.world.contact_wrenches()
+    true = robot.world.contact_wrenches()
     for foot, force in zip(STANDING_ROBOT_FEET, forces, strict=True):
         assert true[foot][:3] == pytest.approx(force, abs=0.01 * WEIGHT)
-
-
-@pytest.mark.slow
-def test_pushed_aside_it_keeps_its_feet_and_comes_back():
-    walker = Walker()
-    for _ in walker.run(0.3):
-        pass
-    moved = []
-    for _ in walker.run(0.5, push=np.array([0.0, 80.0, 0.0])):
-        moved.append(off(walker))
-    for _ in walker.run(1.0):
-        pass
-    assert 0.005 < max(moved) < 0.1
-    assert off(walker) < 0.005
-    for foot, place in zip(STANDING_ROBOT_FEET, HOME_FEET, strict=True):
-        now = ROBOT.forward_kinematics(walker.world.q, foot)[:3, 3]
-        assert np.abs(now - place).max() < 0.01
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize('velocity', [0.0, 0.3])
-def test_it_trots(velocity):
-    walker = Walker()
-    for _ in walker.run(0.3):
-        pass
-    highest, worst = np.zeros(4), 0.0
-    for swings in walker.run(3.0, trot=True, velocity=velocity):
-        heights = [
-            ROBOT.forward_kinematics(walker.world.q, foot)[2, 3] for foot in STANDING_ROBOT_FEET
-        ]
-        highest = np.maximum(highest, np.where(swings, heights, 0.0))
-        worst = max(worst, walker.tilt)
-    # Each foot has been in the air, and the base has stayed level on the others.
-    assert (highest > RADIUS + 0.7 * LIFT).all()
-    assert worst < 0.15
-    assert off(walker) < 0.05
-    moved = ROBOT.forward_kinematics(walker.world.q, 'base')[0, 3] - HOME_BASE[0]
-    assert moved == pytest.approx(3.0 * velocity, abs=0.06)
 
 
 def solve(standing=(1, 1, 1, 1), **options):

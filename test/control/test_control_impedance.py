@@ -17,7 +17,7 @@ from impedance_plant import FREE, HOME, STEP, Plant, gains, turned
 from laws import assert_close
 from patience import PATIENCE, examples
 from planar_arms import planar_arm
-from random_robots import SEEDS, random_robot, random_urdf
+from random_robots import SEEDS, random_robot
 from tolerances import EXACT, LAW
 
 from benchmarks.robots import urdf_path
@@ -139,48 +139,6 @@ def test_a_wall_is_pressed_as_hard_as_wanted_whatever_the_gains(panda, controlle
     assert 'force_integral' in plant.acting
 
 
-# Energy.
-
-
-def restless(panda, controller, energy, capacity):
-    """A tool in honey, soft while it is pushed away and stiff on its way back: it is pumped up."""
-    target = controller.target_at(HOME)
-    plant = Plant(controller, HOME, energy)
-    rng = np.random.default_rng(3)
-    options = {'energy_capacity': capacity, 'joints': {'max_torque_rate': 5000.0}}
-    soft, stiff = (gains(panda, (k, 5.0), (1.0, 0.3), **options) for k in (50.0, 1500.0))
-
-    def honey(plant, _):
-        pushed = np.append(rng.normal(size=3) * 10.0, np.zeros(3))
-        return pushed - 10.0 * panda.jacobian(plant.q, 'panda_hand') @ plant.v
-
-    most = 0.0
-    for _ in range(4000):
-        away = plant.pose[:3, 3] - target.pose[:3, 3]
-        speed = (panda.jacobian(plant.q, 'panda_hand') @ plant.v)[:3]
-        plant.run(target, soft if away @ speed > 0.0 else stiff, STEP, honey)
-        most = max(most, plant.given)
-    return plant, most
-
-
-def test_no_more_energy_is_taken_out_than_is_in_the_tank(panda, controller):
-    capacity = 1.0
-    plant, taken = restless(panda, controller, capacity, capacity)
-    assert taken <= capacity
-    assert 'energy' in plant.acting
-    _, without = restless(panda, controller, np.inf, np.inf)
-    assert without > 3.0 * capacity
-
-
-# Limits.
-
-
-# The law is one function: floats, symbols, machine code.
-
-
-# What is refused.
-
-
 def test_a_base_that_moves_is_refused():
     robot = Robot.from_urdf(planar_arm((0.5, 0.4)), 'floating', backend='python')
     with pytest.raises(InvalidArgumentError, match='its base is floating'):
@@ -258,35 +216,6 @@ def test_a_number_that_is_none_has_a_name_and_ends_in_rest(panda, controller, wh
     _, _, flags = controller.kernel(*told)
     assert flags[FLAGS.index(flag)] == 1.0
     assert flags.sum() <= 4.0
-
-
-@pytest.mark.parametrize(('share', 'told'), [(1e-11, False), (0.01, True)])
-def test_the_guard_counts_from_a_noticeable_change_of_torque(panda, controller, share, told):
-    """The range ends where the guard allows this much less acceleration than the law wants."""
-    state, rate = ImpedanceState(HOME, np.zeros(7), STEP), 20.0
-    target = controller.target_at(HOME)
-    pushed = ImpedanceTarget(target.pose, HOME, wrench=[0.0, 0.0, -5.0, 0.0, 0.0, 0.0])
-    options = {'max_torque_rate': np.inf, 'limit_stiffness': 0.0, 'guard_rate': rate}
-    tau = controller.step(state, pushed, gains(panda, joints=options), controller.start(HOME)).tau
-    a = panda.forward_dynamics(HOME, np.zeros(7), tau)
-    k = int(a.argmax())
-    assert a[k] > 0.1
-    upper = panda.upper_limits.copy()
-    upper[k] = HOME[k] + (1.0 - share) * a[k] / rate**2
-    given = gains(panda, joints=options | {'upper': upper})
-    step = controller.step(state, pushed, given, controller.start(HOME))
-    assert np.any(step.tau != tau)
-    assert ('guard' in step.acting) == told
-
-
-def test_a_target_that_is_no_number_brakes(panda, controller):
-    plant = Plant(controller, HOME)
-    plant.v = 0.5 * np.ones(7)
-    target = controller.target_at(HOME)
-    object.__setattr__(target, 'pose', target.pose * np.nan)
-    plant.run(target, gains(panda), 1.0)
-    assert 'input' in plant.acting
-    assert np.abs(plant.v).max() < 0.01
 
 
 @pytest.mark.parametrize('change', ['activation', 'stiffness', 'target'])
@@ -419,15 +348,6 @@ def step_arguments(arm, rng):
     ]
 
 
-def test_the_exported_step_computes_what_the_kernel_computes(arm, library):
-    kernel = arm.kernel('impedance_step', 'tool0')
-    for seed in range(5):
-        arguments = step_arguments(arm, np.random.default_rng(seed))
-        found = called(library, 'arm_impedance_step_tool0', arguments, kernel.trace.outputs)
-        for x, y in zip(found, kernel(*arguments), strict=True):
-            assert_close(x, y, LAW)
-
-
 @pytest.mark.parametrize('number', [np.nan, np.inf, -np.inf, 1e300])
 def test_exported_c_answers_numbers_that_are_none_with_bounded_torques(arm, library, number):
     """Where the kernel in Python refuses NaN, C takes it: nothing of it may reach a motor."""
@@ -505,33 +425,3 @@ def test_a_lost_state_is_answered_by_the_last_gravity_torques(panda, controller)
     near = controller.step(ImpedanceState(last, 0 * last, STEP), target, gains(panda), memory)
     assert_close(said.tau, panda.gravity(memory[:7]), LAW)
     assert np.isfinite(near.tau).all() and 'state' not in near.acting
-
-
-def test_no_joint_is_driven_beyond_its_range(panda, controller):
-    lower, upper = joint_ranges(panda)
-    for side, ends in ((-1.0, lower), (1.0, upper)):
-        plant = Plant(controller, HOME)
-        target = ImpedanceTarget(plant.pose, ends + side * 0.4)
-        springs = {'posture_stiffness': 30.0, 'posture_damping': 3.0, 'max_torque_rate': 1e5}
-        given = gains(panda, (0.0, 0.0), (0.0, 0.0), springs, largest_inertia=1e-3)
-        plant.run(target, given, 3.0)
-        assert 'guard' in plant.acting
-        # Several joints that are pushed at once lean on each other.
-        assert (side * (plant.q - ends)).max() < 0.05
-        assert (np.abs(plant.q - ends) < 0.1).any()
-
-
-def test_followers_narrow_the_range_of_their_leader():
-    found = 0
-    for seed in range(60):
-        robot = Robot.from_urdf(random_urdf(seed, 5), backend='python')
-        lower, upper = joint_ranges(robot)
-        for joint in robot.model.joints:
-            k = joint.v_indices[0]
-            if joint.leader is None or not joint.kind.has_range:
-                continue
-            found += 1
-            for end in (lower[k], upper[k]):
-                place = joint.multiplier * end + joint.offset
-                assert joint.limits.lower - 1e-9 <= place <= joint.limits.upper + 1e-9
-    assert found > 5

@@ -22,7 +22,6 @@ from dynamics_ros.control import (
     Reaction,
     ReactionSettings,
     SetpointLimits,
-    Trail,
 )
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation import ContactPipeline
@@ -77,7 +76,7 @@ class Run:
         start = arm.pose
         goal = start.copy()
         goal[2, 3] -= 0.45
-        wall, trail, reaction, held = start[2, 3] - 0.25, Trail(), None, False
+        wall, reaction, held = start[2, 3] - 0.25, None, False
         self.forces, self.torques, self.way = [], [arm.tau], [start]
         self.touched = self.detected = None
         for k in range(round(seconds / DT)):
@@ -89,12 +88,11 @@ class Run:
             if self.detected is None and external and external.report.collision_latched:
                 self.detected = k
                 if strategy:
-                    reaction = Reaction(ReactionSettings(strategy, **settings), arm, trail)
+                    reaction = Reaction(ReactionSettings(strategy, **settings), arm)
             if held:
                 tau = arm.approach(q, v, DT, None)
             elif reaction is None:
                 tau = arm.approach(q, v, DT, goal)
-                trail.note(arm.pose)
             elif not reaction.over:
                 tau = reaction.step(q, v, DT)
             else:
@@ -152,27 +150,6 @@ def test_after_the_reflex_the_arm_rests_on_springs_where_it_is(strategy):
     assert np.abs(setpoint[:3, 3] - run.arm.pose[:3, 3]).max() < 0.03
 
 
-def test_the_tool_retracts_along_the_way_that_it_came():
-    run = Run('retract', 2.2, distance=0.1, duration=1.0)
-    hit, end = run.way[run.detected], run.arm.pose
-    assert end[2, 3] - hit[2, 3] == pytest.approx(0.1, abs=0.03)
-    came = np.array([pose[:3, 3] for pose in run.way[: run.detected]])
-    for pose in run.way[run.detected + 300 :: 100]:
-        assert np.linalg.norm(came - pose[:3, 3], axis=1).min() < 0.02
-
-
-def test_giving_way_adds_just_the_torques_that_are_asked_for():
-    rng = np.random.default_rng(0)
-    for _ in range(5):
-        q, v = HOME + 0.1 * rng.normal(size=ROBOT.nq), 0.3 * rng.normal(size=ROBOT.nv)
-        arm = CompliantArm(CONTROLLER, UNBOUND)
-        arm.start(q, v)
-        torque = rng.normal(size=ROBOT.nv)
-        tau = arm.give_way(q, v, DT, torque)
-        assert not {'guard', 'torque', 'torque_rate'} & set(arm.acting)
-        assert np.abs(tau - ROBOT.nonlinear_effects(q, v) - torque).max() < 1e-8
-
-
 def test_springs_come_back_gradually_after_the_arm_has_given_way():
     arm = started()
     q = HOME + 0.02
@@ -189,7 +166,7 @@ def floating(v, **settings):
     """Torques of the first step beside those of the weight, without limits of their rate."""
     arm = CompliantArm(CONTROLLER, UNBOUND)
     arm.start(HOME, v)
-    one = Reaction(ReactionSettings('float', **settings), arm, Trail())
+    one = Reaction(ReactionSettings('float', **settings), arm)
     return one.step(HOME, v, DT) - ROBOT.nonlinear_effects(HOME, v)
 
 
@@ -199,17 +176,9 @@ def test_a_float_carries_the_weight_and_damps():
     assert np.abs(tau + 5.0 * ROBOT.mass_matrix(HOME) @ v).max() < 1e-8
 
 
-def test_a_retraction_without_a_way_holds_the_tool():
-    arm = started()
-    one = Reaction(ReactionSettings('retract'), arm, Trail())
-    tau = one.step(HOME, NOTHING, DT)
-    assert one.over
-    assert np.abs(tau - ROBOT.gravity(HOME)).max() < 1e-6
-
-
 def test_a_reflex_ends_after_its_duration():
     arm = started()
-    one = Reaction(ReactionSettings('float', duration=0.01), arm, Trail())
+    one = Reaction(ReactionSettings('float', duration=0.01), arm)
     steps = 0
     while not one.over:
         one.step(HOME, NOTHING, DT)
@@ -223,9 +192,8 @@ def test_a_reflex_ends_after_its_duration():
         ('strategy', {'strategy': 'flee'}),
         ('duration', {'duration': 0.0}),
         ('duration', {'duration': float('nan')}),
-        ('duration', {'strategy': 'retract', 'duration': float('inf')}),
+        ('duration', {'strategy': 'stop', 'duration': float('inf')}),
         ('damping', {'damping': -1.0}),
-        ('distance', {'distance': -0.1}),
     ],
 )
 def test_bad_settings_are_named(named, settings):

@@ -12,9 +12,8 @@ import test_control_compliant_arm as arms
 from test_control_compliant_arm import CONTROLLER, DT, EVERYWHERE, HOME, ROBOT, TOOL, settings
 from test_control_guiding import fastest_of, speed
 
-from benchmarks.control_plant import TANK, Plant, energy_taken, guiding_measures, stiffness_measures
+from benchmarks.control_plant import TANK, Plant, energy_taken
 from benchmarks.robots import SUBJECTS
-from dynamics_ros.algorithms.control.torque_limits import MIN_PART, share_beside
 from dynamics_ros.control import CompliantArm
 from dynamics_ros.simulation import Actuators, SimulatedRobot
 
@@ -206,37 +205,6 @@ def test_contacts_and_gains_that_change_take_out_no_more_than_the_tank_holds(pan
     assert energy_taken(panda, TANK, seconds) <= TANK
     assert 'energy' in panda.acting
     assert energy_taken(panda, np.inf, seconds) > 3.0 * TANK
-
-
-def test_stiffness_is_what_was_asked_for_and_a_hand_leads_the_tool_lightly(panda):
-    for case, value, _, goal in [*stiffness_measures(panda), *guiding_measures(panda, 2.0)]:
-        assert goal is None or value <= goal.limit, case
-
-
-@pytest.mark.parametrize(
-    ('first', 'second', 'share'),
-    [
-        ([0.0, 0.0], [0.5, -0.5], 1.0),
-        ([0.0, 0.0], [4.0, -0.5], 0.25),
-        ([-0.5, 0.0], [0.5, 2.0], 0.5),
-        ([9.0, 0.0], [1.0, 1.0], MIN_PART),
-        ([9.0, 0.0], [0.0, 1.0], 1.0),
-        ([-9.0, 0.0], [8.5, 0.5], 1.0),
-        ([-9.0, 0.0], [8.5, 2.0], 0.5),
-    ],
-)
-def test_a_change_gets_the_share_that_rates_leave_beside_another(first, second, share):
-    assert share_beside(first, second, [1.0, 1.0]) == pytest.approx(share)
-
-
-def test_a_twist_that_is_no_number_brakes_and_is_forgotten():
-    plant = plant_of()
-    plant.live(0.1, lambda *sample: plant.arm.drive(*sample, np.full(6, np.nan)))
-    assert 'input' in plant.arm.acting
-    twist = np.array([0.0, 0.1, 0.0, 0.0, 0.0, 0.0])
-    before = plant.pose
-    plant.live(1.0, lambda *sample: plant.arm.drive(*sample, twist))
-    assert plant.pose[1, 3] - before[1, 3] > 0.05
 
 
 def test_a_wrench_of_before_a_hand_leads_the_tool_does_not_come_back():

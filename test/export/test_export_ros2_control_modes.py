@@ -25,7 +25,6 @@ from dynamics_ros.control import (
     ImpedanceController,
     Reaction,
     ReactionSettings,
-    Trail,
 )
 from dynamics_ros.control.compliance.compliant_arm import AT_REST
 from dynamics_ros.control.compliance.motion_check import velocity_limits
@@ -120,7 +119,7 @@ def test_guiding_is_that_of_the_library(compiled):  # noqa: F811
 def test_floating_is_that_of_the_library(compiled):  # noqa: F811
     both = Both(compiled)
     settings = ReactionSettings('float', duration=5.0)
-    reaction = Reaction(settings, both.arm, Trail())
+    reaction = Reaction(settings, both.arm)
 
     def floating(q, v):
         call(

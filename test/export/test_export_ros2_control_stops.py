@@ -168,7 +168,7 @@ def test_a_light_wrist_without_rotors_comes_to_rest_however_long_its_cycle_is(
     assert arm.fastest < (1.5 if mode == 'guiding' else 0.1)
 
 
-REACTIONS = ('stop', 'float', 'retract')
+REACTIONS = ('stop', 'float')
 
 
 @pytest.mark.parametrize('reaction', REACTIONS)
@@ -200,29 +200,6 @@ def test_a_collision_is_reacted_to_and_awaits_acknowledgement(left_as_found, rea
     arm.refer(FORCE_Z, -5.0)
     arm.live(0.5)
     assert np.linalg.norm(arm.place - there) > 5e-3
-
-
-def test_a_retraction_goes_back_along_the_way_that_the_tool_came(left_as_found):
-    arm = Arm(left_as_found, reaction='retract')
-    arm.live(0.1)
-    began, way = arm.place, []
-    goal = began + np.array([0.0, 0.12, 0.12])
-    for i, x in enumerate((*goal, *quaternion(arm))):
-        arm.refer(i, x)
-    while np.linalg.norm(arm.place - began) < 0.14:
-        arm.live(0.02)
-        way.append(arm.place)
-        assert len(way) < 150
-    arm.live(0.04, push=np.array([60.0, 0.0, 0.0]))
-    assert arm.told(COLLIDED) == 1.0
-    struck = arm.place
-    for _ in range(20):
-        arm.live(0.1)
-        assert np.linalg.norm(way - arm.place, axis=1).min() < 0.03
-    assert arm.told(RESTS) == arm.told(COLLIDED) == 1.0
-    assert np.linalg.norm(arm.place - struck) > 0.06
-    assert np.linalg.norm(arm.place - began) < np.linalg.norm(struck - began) - 0.05
-    assert arm.steepest <= RATE * (1.0 + 1e-9)
 
 
 def quaternion(arm):

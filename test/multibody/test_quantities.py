@@ -70,8 +70,6 @@ INTERNAL = {
     'held_pose_step': (),
     'floating_torques': (),
     'runaway_step': (),
-    'trail_step': (),
-    'retract_step': (),
     'whole_body_program': ('tool0',),
     'inverse_kinematics_search': ('tool0',),
     'inverse_kinematics_check': ('tool0',),

@@ -41,7 +41,7 @@ INTERFACES = {
     'with the exceptions in their sections': NO_PROMISE,
     'several publishers at the newest stamp that all of them have reached': (
         'test_two_drivers_are_felt_like_one',
-        'test_one_driver_with_swapped_messages_is_not_silent_and_they_are_counted',
+        'test_of_lost_and_swapped_messages_every_whole_state_is_answered',
     ),
     'A node that waits distinguishes joints that no message names': (
         'test_missing_refused_and_not_finite_are_three_reasons',
@@ -167,7 +167,7 @@ INTERFACES = {
     ),
     'Every motion ends with a ramp of commands': (
         'test_what_ends_a_motion_ends_it_by_a_ramp',
-        'test_an_acceleration_too_small_to_stop_in_time_is_exceeded_at_the_end',
+        'test_what_would_take_too_long_is_steeper',
     ),
     'A frame of tf is lost when its transform is older': (
         'test_it_stops_when_tf_is_lost_and_goes_on_when_it_is_back',
@@ -177,7 +177,7 @@ INTERFACES = {
     ),
     'A command that is not finite, has no unit quaternion': (
         'test_nonsense_halts_it_with_the_reason',
-        'test_a_pose_without_a_unit_quaternion_halts_it',
+        'test_a_quaternion_that_is_not_of_unit_length_is_refused',
     ),
     'A twist beyond `speed.linear` or `speed.angular` is scaled': (
         'test_a_twist_beyond_the_largest_speed_is_scaled_and_told',

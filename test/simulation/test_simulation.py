@@ -256,7 +256,7 @@ class TestLimits:
         limits = simulated.robot.effort_limits
         assert np.isfinite(limits).all()
         start = simulated.sample().q
-        simulated.command({simulated.robot.joint_names[0]: 1e9}, replace=True, duration=0.05)
+        simulated.command({simulated.robot.joint_names[0]: 1e9}, duration=0.05)
         (sample,) = advance(simulated, 1e-3)
         # What turns the rotor and reaches the sensor; gear friction takes the rest.
         exerted = simulated.actuators.armature[0] * sample.a[0] + sample.effort[0]
@@ -318,24 +318,13 @@ class TestControl:
         simulated, _ = controlled(ARM, moving=False)
         name = simulated.robot.joint_names[1]
         start = simulated.sample().q
-        simulated.command({name: 5.0}, replace=False, duration=0.3)
+        simulated.command({name: 5.0}, duration=0.3)
         pushed_away = advance(simulated, 0.3)[-1].q - start
         # Held by the controller: torque over stiffness is where it comes to rest.
         assert pushed_away[1] == pytest.approx(5.0 / simulated.actuators.stiffness[1], rel=0.1)
         back = advance(simulated, 1.0)[-1].q
         # What is left after that second, of a push that moved it by more.
         assert back == pytest.approx(start, abs=1e-3)
-
-    def test_commands_replace_the_controllers_of_the_joints_they_name(self):
-        simulated, _ = controlled(ARM, moving=False)
-        start = simulated.sample().q
-        name = simulated.robot.joint_names[-1]
-        simulated.command({name: 0.0}, replace=True, duration=0.5)
-        advance(simulated, 0.1)
-        simulated.command({simulated.robot.joint_names[1]: 0.0}, replace=True, duration=0.5)
-        fallen = advance(simulated, 0.2)[-1].q - start
-        assert abs(fallen[1]) > 0.01
-        assert abs(fallen[0]) < 0.01
 
 
 class TestBadRequests:
@@ -358,9 +347,9 @@ class TestBadRequests:
     def test_commands_that_make_no_sense_are_refused(self):
         simulated, _ = controlled(GRIPPER)
         with pytest.raises(UnknownJointError):
-            simulated.command({'copy': 1.0}, replace=False, duration=1.0)
+            simulated.command({'copy': 1.0}, duration=1.0)
         with pytest.raises(InvalidArgumentError):
-            simulated.command({'slide': math.nan}, replace=False, duration=1.0)
+            simulated.command({'slide': math.nan}, duration=1.0)
 
     @pytest.mark.parametrize('kind', ['planar', 'floating'])
     def test_joints_of_several_coordinates_are_refused_by_name(self, kind):

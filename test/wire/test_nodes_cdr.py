@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip('rclpy')
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
+from geometry_msgs.msg import TwistStamped
 from message_values import joint_values
 from numpy.testing import assert_array_equal
 from rclpy.serialization import deserialize_message, serialize_message
@@ -214,22 +214,6 @@ def test_another_encapsulation_is_left_to_the_middleware_or_refused(head):
         assert_same(JointStateReader().read(data), expected)
 
 
-def test_garbage_is_never_more_than_refused():
-    good = serialize_message(joint_state())
-    reader = JointStateReader()
-    for _ in range(3000):
-        data = bytearray(good)
-        for place in RNG.integers(len(data), size=RNG.integers(1, 6)):
-            data[place] = RNG.integers(256)
-        data = bytes(data[: RNG.integers(len(data)) if RNG.random() < 0.3 else None])
-        try:
-            values = reader.read(data)
-        except MalformedMessageError:
-            continue
-        # What is read is what the middleware reads, number for number.
-        assert_same(values, joint_values(deserialize_message(data, JointState)))
-
-
 # --- what goes out ------------------------------------------------------------------------------
 
 JOINTS = ['a', 'bcd', 'ef']
@@ -253,30 +237,17 @@ ESTIMATE_FIELDS = (
 )
 FLAGS = {'state', 'point_known', 'collision_latched', 'observable', 'degraded'}
 FORMS = {
-    'pose': (pose_stamped(Time(), 'base', np.eye(4)), ('pose',), (7,)),
-    'twist': (stamped(TwistStamped, Time(), '', np.zeros(6)), ('twist',), (6,)),
-    'wrench': (stamped(WrenchStamped, Time(), 'tool', np.zeros(6)), ('wrench',), (6,)),
-    'efforts': (empty_efforts(NAMES), ('effort',), (6,)),
-    'commands': (Float64MultiArray(data=[0.0] * 5), ('data',), (5,)),
+    'twist': (stamped(TwistStamped, Time(), '', np.zeros(6)), ('twist',)),
+    'efforts': (empty_efforts(NAMES), ('effort',)),
+    'commands': (Float64MultiArray(data=[0.0] * 5), ('data',)),
     'tf': (
         TFMessage(
             transforms=[transform_stamped(Time(), 'base', 'x' * i, np.eye(4)) for i in range(9)]
         ),
         tuple(f'transforms.{i}.transform' for i in range(9)),
-        (7,) * 9,
     ),
-    'state': (STATE, STATE_FIELDS, None),
-    'estimate': (ESTIMATE, ESTIMATE_FIELDS, None),
-}
-KINDS = {
-    'pose': PoseStamped,
-    'twist': TwistStamped,
-    'wrench': WrenchStamped,
-    'efforts': JointState,
-    'commands': Float64MultiArray,
-    'tf': TFMessage,
-    'state': ContactState,
-    'estimate': ExternalWrench,
+    'state': (STATE, STATE_FIELDS),
+    'estimate': (ESTIMATE, ESTIMATE_FIELDS),
 }
 
 
@@ -297,10 +268,11 @@ def field_of(message, path):
 
 @pytest.mark.parametrize('name', FORMS)
 def test_bytes_that_are_filled_in_are_the_message_that_is_filled_in(name):
-    prototype, paths, _ = FORMS[name]
+    prototype, paths = FORMS[name]
+    kind = type(prototype)
     template = Template(prototype, paths)
     kept = [numbers.copy() for numbers in template.numbers]
-    assert deserialize_message(template.packed(), KINDS[name]) == prototype
+    assert deserialize_message(template.packed(), kind) == prototype
     for _ in range(3):
         values = [
             RNG.integers(2, size=one.size) if path in FLAGS else RNG.normal(size=one.size)
@@ -309,7 +281,7 @@ def test_bytes_that_are_filled_in_are_the_message_that_is_filled_in(name):
         for numbers, value in zip(template.numbers, values, strict=True):
             numbers[:] = value
         stamp = int(RNG.integers(2**31)), int(RNG.integers(10**9))
-        message = deserialize_message(template.message(cdr.STAMP.pack(*stamp)), KINDS[name])
+        message = deserialize_message(template.message(cdr.STAMP.pack(*stamp)), kind)
         for path, value in zip(paths, values, strict=True):
             assert numbers_of(field_of(message, path)) == value.tolist()
         heads = getattr(message, 'transforms', [message])
@@ -318,7 +290,7 @@ def test_bytes_that_are_filled_in_are_the_message_that_is_filled_in(name):
     # Nothing else has changed.
     for numbers, value in zip(template.numbers, kept, strict=True):
         numbers[:] = value
-    message = deserialize_message(template.message(cdr.STAMP.pack(0, 0)), KINDS[name])
+    message = deserialize_message(template.message(cdr.STAMP.pack(0, 0)), kind)
     assert message == prototype
 
 

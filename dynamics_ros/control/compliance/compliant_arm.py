@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,8 +22,7 @@ from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.linear_systems import Array
 
 from .gains import NO_LIMIT, RANGE_MARGINS, RANGE_SPRINGS, RANGES, TORQUE_LIMITS, ImpedanceGains
-from .gains_by_settings import GainsBySettings
-from .guiding import Guiding, HeldPose
+from .guiding import Guiding, held_pose
 from .impedance import (
     REST,
     ImpedanceController,
@@ -71,6 +71,13 @@ AT_REST = 0.02
 """Joint speed below which a joint counts as being at rest [rad/s or m/s]."""
 
 
+FREE = ('posture_stiffness', 'posture_damping', 'viscous', 'coulomb', 'stribeck', 'load_friction')
+"""Gains of the joints that are zero while an arm brakes or gives way."""
+
+NO_SPRINGS = Compliance(np.zeros((6, 6)))
+"""Compliance of an arm that brakes or gives way."""
+
+
 class CompliantArm:
     """Runs an ``ImpedanceController`` through start, motion, guiding and braking of an arm.
 
@@ -98,7 +105,9 @@ class CompliantArm:
         self._efforts = np.full(controller.robot.nv, NO_LIMIT)
         limits = controller.robot.effort_limits
         self._efforts[controller.robot.nv - len(limits) :] = np.minimum(limits, NO_LIMIT)
-        self._gains_by_settings = GainsBySettings(controller)
+        self._damping = controller.robot.kernel('task_damping', controller.frame)
+        # A check of all gains takes a large part of a cycle at 1 kHz.
+        self._checked = lru_cache(maxsize=8)(self._made)
         self._stop = Stop(controller.robot, controller.frame)
         self._runaway = controller.robot.kernel('runaway_step')
         self._floating = controller.robot.kernel('floating_torques')
@@ -117,7 +126,7 @@ class CompliantArm:
     @settings.setter
     def settings(self, settings: ArmSettings) -> None:
         # Checks the settings before storing them: this raises if they are wrong.
-        gains = self._gains_by_settings.checked(settings)
+        gains = self._checked(settings, settings.compliance, True)
         self._settings = settings
         if self.started:
             limits = gains.joints[TORQUE_LIMITS]
@@ -206,15 +215,16 @@ class CompliantArm:
         """Largest results of ``_response`` for all gains of settings; a speed for the distance."""
         # The law bounds the damping of free directions, however large it is.
         guiding = replace(settings.guiding, damping=np.zeros(6))
-        made, used = self._gains_by_settings, []
+        used = []
         if guided:
             walls = (guiding.lower > -NO_LIMIT) | (guiding.upper < NO_LIMIT)
             bound = guiding.locked | np.append(walls, np.zeros(3, dtype=np.bool_))
             used = [_guided(guiding, x) for x in (guiding.locked, bound)]
         used = used or [settings.compliance]
-        gains = [made.damped(settings, x, self.q, posture=not guided) for x in used]
+        gains = [self._damped(settings, x, not guided) for x in used]
         # Stiffer springs must be stable in the margins of the ranges, where no joint may be yet.
-        stiffer = (gains[0].joints - made.checked(self.settings).joints)[RANGE_SPRINGS]
+        held = self._checked(self.settings, self.settings.compliance, True)
+        stiffer = (gains[0].joints - held.joints)[RANGE_SPRINGS]
         interval = min(RESERVE * interval, 0.5 * MAX_INTERVAL)
         found = [self._response(x, interval, np.maximum(stiffer, 0.0)) for x in gains]
         return np.asarray(np.max(found, axis=0) / (1.0, settings.blending_time))
@@ -264,12 +274,9 @@ class CompliantArm:
 
     def wait(self) -> None:
         """Wait until the kernels are compiled."""
-        self.controller.wait()
-        self._gains_by_settings.wait()
-        self._stop.wait()
-        self._holding_back.wait()
-        self._runaway.wait()
-        self._floating.wait()
+        kernels = self._damping, self._holding_back, self._runaway, self._floating
+        for one in (self.controller, self._stop, *kernels):
+            one.wait()
 
     def start(self, q: Array, v: Array, tau: Array | None = None) -> None:
         """Start at the current state of the arm.
@@ -287,7 +294,7 @@ class CompliantArm:
         self.posture = q
         self._wrench = np.zeros(6)
         self._compliance: Compliance | None = None
-        self._held: HeldPose | None = None
+        self._held: Array | None = None
         self._bound: Mask | None = None
         self._stop.forget()
         self._running_away = False
@@ -357,8 +364,9 @@ class CompliantArm:
         guiding = self.settings.guiding
         tool = self.pose
         if self._held is None:
-            self._held = HeldPose(tool)
-        bound = self._held.follow(tool, guiding, self.settings.setpoint.linear_speed, dt)
+            self._held = tool
+        speed = self.settings.setpoint.linear_speed
+        self._held, bound = held_pose(self._held, tool, guiding, speed, dt)
         stiffness = np.where(bound, guiding.stiffness, 0.0)
         compliance = self._compliance
         if compliance is None or not np.array_equal(np.diag(compliance.stiffness), stiffness):
@@ -376,7 +384,7 @@ class CompliantArm:
         # Near a singularity, a tool of constant velocity would need ever faster joints, so the
         # controller does not hold it to that.
         wrench, coasting = self._held_back(guiding.speed, guiding.angular_speed, dt)
-        target = ImpedanceTarget.unchecked(self._held.pose, q, REST, wrench, coasting)
+        target = ImpedanceTarget.unchecked(self._held, q, REST, wrench, coasting)
         return self._step(q, v, dt, target, self._gains)
 
     def give_way(self, q: Array, v: Array, dt: float, torque: Array) -> Array:
@@ -394,7 +402,7 @@ class CompliantArm:
         self._stop.forget()
         tau = self._push(q, v, dt, torque)
         # Later gains are blended starting from these.
-        self._gains = self._gains_by_settings.free(self.settings)
+        self._gains = self._checked(self.settings, NO_SPRINGS, False)
         self._compliance, self._blending = None, 0.0
         return tau
 
@@ -496,7 +504,7 @@ class CompliantArm:
         """Torques (nv) that compensate gravity plus these, within all bounds of the control law."""
         self.q, self.v = q, v
         self._wrench, self._held, self._bound = np.zeros(6), None, None
-        gains = self._gains_by_settings.free(self.settings)
+        gains = self._checked(self.settings, NO_SPRINGS, False)
         beyond = self._ranges.beyond(q) > BEYOND
         if beyond.any():
             ends = np.where(beyond, [[-NO_LIMIT], [NO_LIMIT]], gains.joints[RANGES])
@@ -534,10 +542,39 @@ class CompliantArm:
         ):
             return
         self._compliance, self._since_refresh, self._refreshed_at = compliance, 0.0, self.q
-        self._wanted = self._gains_by_settings.damped(
-            self.settings, compliance, self.q, posture=posture
-        )
+        self._wanted = self._damped(self.settings, compliance, posture)
         self._blending = self.settings.blending_time
+
+    def _damped(
+        self, settings: ArmSettings, compliance: Compliance, posture: bool
+    ) -> ImpedanceGains:
+        """Gains with the damping ratio of a compliance, for the inertia at the last sample."""
+        gains = self._checked(settings, compliance, posture)
+        damping = self._damping.call(
+            *(self.q, gains.stiffness, compliance.axes, float(compliance.axes_of_tool)),
+            *(compliance.damping_ratio, settings.largest_inertia),
+            compliance.least_damping,
+        )
+        return gains.replaced(damping=damping)
+
+    def _made(self, settings: ArmSettings, compliance: Compliance, posture: bool) -> ImpedanceGains:
+        """Gains of settings with another compliance, without its damping.
+
+        Raises:
+            InvalidArgumentError: naming the setting that is wrong.
+        """
+        # Friction is left out while an arm gives way, because it moves an arm if it is wrong.
+        zero = FREE if compliance is NO_SPRINGS else () if posture else FREE[:1]
+        return ImpedanceGains(
+            self.controller.robot,
+            compliance.stiffness,
+            np.zeros(6),
+            axes=compliance.axes,
+            axes_of_tool=compliance.axes_of_tool,
+            joints={**settings.joints, **dict.fromkeys(zero, 0.0)},
+            largest_inertia=settings.largest_inertia,
+            energy_capacity=settings.energy_capacity,
+        )
 
     def _blend(self, dt: float) -> None:
         """Blend the gains towards the desired ones for dt [s]."""

@@ -45,7 +45,6 @@ class ImpedanceGains:
         force: (4, 6), rows as in ``FORCE_GAINS``.
         joints: (15, nv), rows as in ``JOINT_GAINS``.
         settings: (5), as in ``SETTINGS``.
-        arrays: all of these, in the order in which the kernel takes them.
     """
 
     def __init__(
@@ -132,7 +131,11 @@ class ImpedanceGains:
             'energy_horizon': energy_horizon,
         }
         self.settings = np.array([numbers[name] for name in SETTINGS])
-        self.arrays = (
+
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        """All arrays, in the order in which the kernel takes them."""
+        return (
             *(self.stiffness, self.damping, self.axes),
             *(self.force, self.joints, self.settings),
         )
@@ -192,10 +195,6 @@ class ImpedanceGains:
         """A copy with some arrays replaced, which are not checked again."""
         result = ImpedanceGains.__new__(ImpedanceGains)
         vars(result).update(vars(self), **arrays)
-        result.arrays = (
-            *(result.stiffness, result.damping, result.axes),
-            *(result.force, result.joints, result.settings),
-        )
         return result
 
 

@@ -38,35 +38,27 @@ class Guiding:
     angular_speed: float = math.inf
 
 
-class HeldPose:
-    """Pose to which locks and walls pull a guided tool.
+def held_pose(
+    held: Array, tool: Array, guiding: Guiding, speed: float, dt: float
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Pose to which locks and walls pull a guided tool, after a step.
 
     It differs from the tool pose only in bound directions and starts at the tool pose: a new lock
     or a wall that the tool is beyond does not pull at once.
 
-    Attributes:
-        pose: (4, 4) in the root frame.
+    Args:
+        held: (4, 4) of the step before; the tool pose at the start.
+        tool: (4, 4) in the root frame.
+        guiding: locks and walls.
+        speed: at which a wall pulls in a tool that is beyond it [m/s].
+        dt: time since the last step [s], clipped to ``MAX_INTERVAL``.
+
+    Returns:
+        The pose (4, 4) in the root frame, and which directions (6) are bound.
     """
-
-    def __init__(self, tool: Array) -> None:
-        self.pose = tool
-
-    def follow(self, tool: Array, guiding: Guiding, speed: float, dt: float) -> NDArray[np.bool_]:
-        """Follow the tool in its free directions.
-
-        Args:
-            tool: (4, 4) in the root frame.
-            guiding: locks and walls.
-            speed: at which a wall pulls in a tool that is beyond it [m/s].
-            dt: time since the last call [s], clipped to ``MAX_INTERVAL``.
-
-        Returns:
-            (6) which directions are bound.
-        """
-        pose, bound = kernel_without_robot('held_pose_step').call(
-            *(tool, self.pose, guiding.locked.astype(np.float64)),
-            *np.clip((guiding.lower, guiding.upper), -NO_LIMIT, NO_LIMIT),
-            *(speed, dt if math.isfinite(dt) else 0.0),
-        )
-        self.pose = pose
-        return np.asarray(bound > 0.5)
+    pose, bound = kernel_without_robot('held_pose_step').call(
+        *(tool, held, guiding.locked.astype(np.float64)),
+        *np.clip((guiding.lower, guiding.upper), -NO_LIMIT, NO_LIMIT),
+        *(speed, dt if math.isfinite(dt) else 0.0),
+    )
+    return pose, np.asarray(bound > 0.5)

@@ -129,8 +129,6 @@ class ImpedanceController:
         self.frame = frame
         self.kernel = robot.kernel('impedance_step', frame)
         self._torque_kernel = robot.kernel('torque_step')
-        nothing = np.full((4, 4), NOT_A_NUMBER)
-        self._no_target = ImpedanceTarget.unchecked(nothing, np.zeros(robot.nq), REST, REST)
 
     def target_at(self, q: ArrayLike) -> ImpedanceTarget:
         """Target that holds the tool and the posture at a configuration (nq)."""
@@ -198,16 +196,6 @@ class ImpedanceController:
         self.kernel.wait()
         self._torque_kernel.wait()
 
-    def brake(self, state: ImpedanceState, gains: ImpedanceGains, memory: Array) -> ImpedanceStep:
-        """Compute torques that compensate gravity and let all motion decay at 10 1/s.
-
-        These are the torques of a step without a valid target, so the flag ``input`` is set.
-
-        Args:
-            state, gains, memory: as for `step`.
-        """
-        return self.step(state, self._no_target, gains, memory)
-
     def energy(self, memory: Array) -> float:
         """Energy in the tank [J]."""
         return float(memory[-ENERGY])
@@ -232,27 +220,6 @@ def _called(kernel: Kernel, arrays: tuple[Any, ...]) -> ImpedanceStep:
             raise
         inputs = [np.where(np.isfinite(x), x, NOT_A_NUMBER) for x in inputs]
         return ImpedanceStep(*kernel.call(*inputs))
-
-
-def bounded_task_inertia(
-    robot: RigidBodySystem, q: ArrayLike, frame: str, largest: float, length: float = 0.2
-) -> Array:
-    """Inertia (6, 6) of a frame in root axes, at most about ``largest`` in each direction.
-
-    Unlike ``Robot.operational_space`` it is regular in every configuration.
-
-    Args:
-        robot: the robot.
-        q: (nq) configuration.
-        frame: name of the frame.
-        largest: [kg]; for rotations the bound is ``largest`` times ``length`` squared.
-        length: radius at which arcs of a rotation count as displacements [m].
-    """
-    J = robot.jacobian(q, frame)
-    least = np.repeat([1.0 / largest, 1.0 / (largest * length**2)], 3)
-    mobility = J @ np.linalg.solve(robot.mass_matrix(q), J.T) + np.diag(least)
-    inertia = np.linalg.inv(mobility)
-    return np.asarray(0.5 * (inertia + inertia.T))
 
 
 def damping_of_ratio(inertia: ArrayLike, stiffness: ArrayLike, ratio: float = 1.0) -> Array:

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from dynamics_ros.control import (
     ImpedanceGains,
     SetpointLimits,
-    bounded_task_inertia,
-    damping_of_ratio,
     joint_ranges,
 )
 from dynamics_ros.control.compliance.gains import NO_LIMIT, TORQUE_LIMITS
@@ -77,8 +75,9 @@ def start(robot: Robot, tool: str) -> Array:
 
 def gains(robot: Robot, tool: str) -> ImpedanceGains:
     """Default gains, with the diagonal of critical damping at the start configuration."""
-    inertia = bounded_task_inertia(robot, start(robot, tool), tool, 100.0)
-    damping = np.diag(damping_of_ratio(inertia, STIFFNESS)).round(1)
+    kernel, frame_axes, none = robot.kernel('task_damping', tool), np.eye(3), np.zeros(6)
+    at_start = start(robot, tool), np.diag(STIFFNESS), frame_axes, 0.0, 1.0, 100.0, none
+    damping = np.diag(kernel.call(*at_start)).round(1)
     joints = {
         'posture_stiffness': POSTURE_STIFFNESS,
         'posture_damping': POSTURE_DAMPING,

@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape
 from dynamics_ros.algorithms.contact import torque_observer
 from dynamics_ros.algorithms.contact.wrench import NOISE_ROWS
 from dynamics_ros.algorithms.control import command, impedance, motion_check
-from dynamics_ros.algorithms.control.compliance import guiding, stop, trail
+from dynamics_ros.algorithms.control.compliance import guiding, stop
 from dynamics_ros.algorithms.quantity import Key
 from dynamics_ros.control import SetpointLimits
 from dynamics_ros.control.compliance.compliant_arm import AT_REST
@@ -93,7 +93,7 @@ class ControlPackage:
             *(('joint_friction',), ('damped_inverse',), ('setpoint_step',)),
             *(('stop_step', tool), ('torque_step',), ('holding_back', tool), ('held_pose_step',)),
             *(('task_damping', tool), ('floating_torques',), ('runaway_step',)),
-            *(('blind_stop_step',), ('motion_check',), ('trail_step',), ('retract_step',)),
+            *(('blind_stop_step',), ('motion_check',)),
             *(('impedance_step', tool), observer, ('contact_wrenches', '6', tool, tool)),
             *(('forward_kinematics', x) for x in robot.frame_names),
             *(('jacobian', x, 'local_world_aligned') for x in robot.frame_names),
@@ -140,7 +140,6 @@ class ControlPackage:
             'FORGIVING': repr(FORGIVING),
             'LASTING': repr(LASTING),
             'STOP_MEMORY': str(stop.memory_size(robot.model)),
-            'TRAIL_SIZE': str(trail.SIZE),
             'OBSERVER_MEMORY': str(torque_observer.MEMORY * n),
             'FRAMES': str(len(robot.frame_names)),
             'FORCE_ROWS': str(len(impedance.FORCE_GAINS)),

@@ -133,12 +133,6 @@ TEXTS = ('', 'odom', 'base_link', 'x' * 100_000, '\x1b[2J\n', 'ä\u202e', '%s%n{
 
 
 @pytest.fixture(scope='module')
-def ros():
-    with client(DOMAIN) as one:
-        yield one
-
-
-@pytest.fixture(scope='module')
 def node(ros):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv('PYTHONMALLOC', 'malloc')

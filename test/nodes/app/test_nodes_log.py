@@ -14,7 +14,7 @@ from arm import ARM, NAMES, ROBOT, STILL, Q
 from geometry_msgs.msg import TwistStamped
 from rcl_interfaces.msg import Parameter, ParameterValue
 from rcl_interfaces.srv import SetParameters
-from ros_harness import LATCHED, client, running
+from ros_harness import LATCHED, running
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
@@ -42,12 +42,6 @@ def test_what_comes_from_outside_becomes_one_printable_line(text):
 
 
 # --- nodes --------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope='module')
-def ros():
-    with client(DOMAIN) as one:
-        yield one
 
 
 def hostile_state(ros, name: str) -> JointState:

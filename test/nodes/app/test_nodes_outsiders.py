@@ -24,7 +24,7 @@ from rcl_interfaces.msg import Parameter, ParameterValue
 from rcl_interfaces.srv import GetParameters, SetParameters, SetParametersAtomically
 from rclpy.node import Node
 from rclpy.parameter import Parameter as Setting
-from ros_harness import client, running
+from ros_harness import running
 from sensor_msgs.msg import JointState
 
 from dynamics_ros.wire.conversions import pose_matrix
@@ -56,12 +56,6 @@ LEAVING = 40
 """Clients that leave at once, between request and response."""
 
 HUGE = 'x' * (2 << 20)
-
-
-@pytest.fixture(scope='module')
-def ros():
-    with client(DOMAIN) as one:
-        yield one
 
 
 @pytest.fixture(scope='module')

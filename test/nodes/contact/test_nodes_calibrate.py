@@ -214,22 +214,6 @@ def test_motion_that_nothing_can_be_learned_from_is_refused(ros, actions, motion
     assert not ros.get_parameter(NODE, 'friction.coulomb')
 
 
-def test_calibrations_are_undone_one_by_one(ros, actions):
-    found = []
-    for seed in (0, 1):
-        states = moving(ros, seed)
-        answer = result_of(ros, accepted(ros, actions, states, duration=12.0), states)
-        assert answer.status == GoalStatus.STATUS_SUCCEEDED, answer.result.result.message
-        found.append(list(answer.result.coulomb))
-    assert ros.get_parameter(NODE, 'friction.coulomb') == found[1]
-    for before in (found[0], []):
-        ros.wait_for(
-            lambda: ros.call(Trigger, f'/{NODE}/undo_calibration').success,
-            meanwhile=lambda: next(states),
-        )
-        assert list(ros.get_parameter(NODE, 'friction.coulomb') or ()) == before
-
-
 def test_joint_states_that_stop_half_way_end_it(ros, actions):
     states = itertools.chain(itertools.islice(moving(ros), 400), itertools.repeat(None))
     answer = result_of(ros, accepted(ros, actions, states, duration=20.0), states)

@@ -55,12 +55,6 @@ BAD_DESCRIPTIONS = {
 
 
 @pytest.fixture(scope='module')
-def ros():
-    with client(DOMAIN) as one:
-        yield one
-
-
-@pytest.fixture(scope='module')
 def composed(ros):
     ros.publish('/robot_description', String(data=ARM), LATCHED)
     with running('dynamics_ros', DOMAIN) as process:

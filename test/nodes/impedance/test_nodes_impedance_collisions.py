@@ -162,56 +162,44 @@ def test_neither_a_mode_nor_activation_ends_a_reaction(watched):
     wait_until_it_holds(watched)
 
 
-SLOWLY = 'setpoint.linear_speed'
-
-
 @pytest.fixture
-def retracting(watched):
+def floating(watched):
     """In the middle of a reflex that takes its time."""
-    usual = watched.ros.get_parameter(NODE, SLOWLY)
     assert watched.ros.set_parameter(NODE, 'collision.duration', 30.0).successful
-    assert watched.ros.set_parameter(NODE, REACTION, 'retract').successful
-    wait_until_it_holds(watched)
-    up = 0.1 if watched.pose[2, 3] < watched.start else -0.1
-    watched.pass_time(0.6, lambda: watched.lead_along([0, 0, up, 0, 0, 0]))
-    assert watched.ros.set_parameter(NODE, SLOWLY, 0.004).successful
-    del watched.commands[:], watched.statuses[:]
-    hit(watched)
-    said(watched, 'reacting: retract')
+    react(watched, 'float')
     yield watched
-    assert watched.ros.set_parameter(NODE, SLOWLY, usual).successful
     assert watched.ros.set_parameter(NODE, 'collision.duration', REFLEX).successful
 
 
-def retracts(watched):
+def floats(watched):
     """Whether it said that it was in the middle of the reflex."""
     said = [message.message.split('; limited')[0] for message in watched.statuses]
-    return 'reacting: retract' in said
+    return 'reacting: float' in said
 
 
-def test_deactivation_ends_a_reflex_for_good(retracting):
-    assert retracting.change('deactivate')
-    retracting.ros.wait_for(lambda: 'inactive' in retracting.status)
-    del retracting.statuses[:]
-    assert retracting.change('activate')
-    retracting.pass_time(0.2)
-    assert not retracts(retracting)
-    said(retracting, 'reacting: retract; holding')
-    retracting.assert_bounded()
-    assert acknowledge(retracting).success
-    wait_until_it_holds(retracting)
+def test_deactivation_ends_a_reflex_for_good(floating):
+    assert floating.change('deactivate')
+    floating.ros.wait_for(lambda: 'inactive' in floating.status)
+    del floating.statuses[:]
+    assert floating.change('activate')
+    floating.pass_time(0.2)
+    assert not floats(floating)
+    said(floating, 'reacting: float; holding')
+    floating.assert_bounded()
+    assert acknowledge(floating).success
+    wait_until_it_holds(floating)
 
 
-def test_pauses_during_a_reflex_end_it_and_acknowledgements_may_be_repeated(retracting):
+def test_pauses_during_a_reflex_end_it_and_acknowledgements_may_be_repeated(floating):
     for data in (True, False) * 5:
         request = SetBool.Request(data=data)
-        assert retracting.ros.call(SetBool, f'/{NODE}/pause', request).success
-    said(retracting, 'reacting: retract; braking: paused')
-    said(retracting, 'reacting: retract; holding')
+        assert floating.ros.call(SetBool, f'/{NODE}/pause', request).success
+    said(floating, 'reacting: float; braking: paused')
+    said(floating, 'reacting: float; holding')
     # As by one whose first calls got lost.
-    assert all(acknowledge(retracting).success for _ in range(20))
-    wait_until_it_holds(retracting)
-    retracting.assert_bounded()
+    assert all(acknowledge(floating).success for _ in range(20))
+    wait_until_it_holds(floating)
+    floating.assert_bounded()
 
 
 TRIES = 5
@@ -219,7 +207,7 @@ TRIES = 5
 
 
 def test_a_collision_while_the_arm_brakes_changes_nothing(watched):
-    assert watched.ros.set_parameter(NODE, REACTION, 'retract').successful
+    assert watched.ros.set_parameter(NODE, REACTION, 'float').successful
     for _ in range(TRIES):
         watched.get_going(0.1 if watched.pose[2, 3] < watched.start else -0.1)
         del watched.statuses[:]
@@ -231,10 +219,10 @@ def test_a_collision_while_the_arm_brakes_changes_nothing(watched):
         assert watched.ros.call(SetBool, f'/{NODE}/pause', SetBool.Request(data=False)).success
         wait_until_it_holds(watched)
         # It brakes on: there is no reflex, unless a busy machine hit it when it was at rest.
-        if 'reacting: retract' not in said:
+        if 'reacting: float' not in said:
             break
-        assert 'paused' in said[: said.index('reacting: retract')], said
-    assert 'reacting: retract; braking: paused' in said
+        assert 'paused' in said[: said.index('reacting: float')], said
+    assert 'reacting: float; braking: paused' in said
 
 
 def test_a_hand_that_leads_the_arm_is_no_collision(watched):

@@ -263,36 +263,6 @@ def test_who_else_commands_or_leads_the_arm_is_told(played, topic, kind, already
     )
 
 
-@pytest.mark.parametrize(
-    'numbers',
-    [
-        [1e6] * 6,
-        [float('nan')] * 6,
-        [400.0] * 5,
-        [400.0 + i for i in range(36)],
-    ],
-    ids=['huge', 'nan', 'five', 'asymmetric'],
-)
-def test_a_stiffness_that_makes_no_sense_is_refused(played, numbers):
-    def ask():
-        played.report()
-        played.ros.publish(f'/{NODE}/stiffness_command', Float64MultiArray(data=numbers))
-
-    played.told('stiffness_command refused', ask)
-    played.hear(10, played.report)
-    played.assert_bounded(0.1)
-    sound = Float64MultiArray(data=[400.0, 400.0, 400.0, 10.0, 10.0, 10.0])
-    del played.statuses[:]
-    played.ros.wait_for(
-        lambda: played.statuses and 'refused' not in played.status,
-        meanwhile=lambda: (
-            played.report(),
-            played.ros.publish(f'/{NODE}/stiffness_command', sound),
-        ),
-        period=0.004,
-    )
-
-
 def test_an_angle_that_its_driver_wraps_is_no_jump_of_a_continuous_joint():
     last = NAMES[-1]
     urdf = description().replace(

@@ -13,7 +13,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 from nav_msgs.msg import Odometry
 from numpy.testing import assert_allclose
-from ros_harness import LATCHED, client, description, running
+from ros_harness import LATCHED, description, running
 from tf2_msgs.msg import TFMessage
 
 from dynamics_ros import Robot
@@ -43,12 +43,6 @@ GRIPPER = """<robot name="gripper">
 </robot>"""
 
 STATE = ['turn', 'open'], [0.4, 0.03]
-
-
-@pytest.fixture(scope='module')
-def ros():
-    with client(DOMAIN) as one:
-        yield one
 
 
 def edges(message) -> dict[str, str]:

@@ -13,7 +13,7 @@ from arm import ARM, NAMES, ROBOT, STILL, Q
 from geometry_msgs.msg import PoseStamped
 from numpy.testing import assert_allclose
 from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
-from ros_harness import LATCHED, client, running
+from ros_harness import LATCHED, running
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker, MarkerArray
 
@@ -25,12 +25,6 @@ pytestmark = pytest.mark.ros
 DOMAIN = 78
 ZERO = [0.0] * ROBOT.nv
 POSE = '/kinematics_node/tool0/pose'
-
-
-@pytest.fixture(scope='module')
-def ros():
-    with client(DOMAIN) as one:
-        yield one
 
 
 def quality(ros, topic):

@@ -208,12 +208,6 @@ OF_RCLPY = ('use_sim_time', 'qos_overrides.', 'start_type_description_service')
 
 
 @pytest.fixture(scope='module')
-def ros():
-    with client(DOMAIN) as one:
-        yield one
-
-
-@pytest.fixture(scope='module')
 def composed(ros):
     ros.publish('/robot_description', String(data=description()), LATCHED)
     with running('dynamics_ros', DOMAIN, {'thresholds.contact': [5.0, float('inf'), *[6.0] * 5]}):

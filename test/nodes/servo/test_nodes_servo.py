@@ -288,16 +288,6 @@ def test_nonsense_halts_it_with_the_reason(arm, twist, frame_id, words):
     arm.rest()
 
 
-def test_a_pose_without_a_unit_quaternion_halts_it(arm):
-    message = PoseStamped()
-    message.pose.orientation.w = 0.5
-    arm.wait_for_status(
-        'quaternion', meanwhile=lambda: arm.ros.publish(f'{SERVO}/pose_command', message)
-    )
-    arm.lead(0.1, [0.0] * 6)
-    arm.rest()
-
-
 def test_while_paused_it_follows_nothing(arm):
     assert arm.ros.call(SetBool, f'{SERVO}/pause', SetBool.Request(data=True)).success
     before = arm.q
@@ -331,7 +321,7 @@ def test_no_limit_is_passed_however_long_it_is_led_there(arm):
         ('frame', 'nowhere', 'frame: unknown frame'),
         ('frame', 'base_link', 'frame: no joint moves'),
         ('command_joints', ['nobody'], 'nobody'),
-        ('command_type', 'velocity', 'command_joints'),
+        ('command_type', 'velocity', 'command_type: set while configured'),
     ],
 )
 def test_a_parameter_that_does_not_fit_the_robot_is_refused_and_the_old_one_stays(
@@ -384,9 +374,3 @@ def test_arrays_lead_the_arm_as_well(kind):
         assert 0.045 < moved[1] < 0.05 * (asked + 0.25 + 0.2)
         assert np.abs(moved[[0, 2]]).max() < NEAR
         assert len(commands[-1].data) == len(NAMES)
-
-
-def test_an_array_needs_its_order():
-    simulator, servo = start('velocity', DOMAIN + 1, command_joints=[])
-    with simulator, servo, client(DOMAIN + 1) as one:
-        one.wait_for_status('cartesian_servo_node', 'command_joints')

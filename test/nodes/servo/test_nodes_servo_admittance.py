@@ -188,25 +188,6 @@ def test_a_push_moves_the_tool_with_the_force_over_the_damping(arm):
     assert_stopped(arm)
 
 
-def test_a_spring_holds_the_tool_where_it_began(arm):
-    stiffness = [400.0] * 3 + [20.0] * 3
-    assert arm.ros.set_parameter(NODE, 'admittance.stiffness', stiffness).successful
-    try:
-        arm.spend(0.5)
-        start = arm.tool
-        press(arm)
-        arm.force = np.array([0.0, 0.0, -21.0])
-        arm.spend(2.0)
-        assert arm.tool - start == pytest.approx([0.0, 0.0, -0.05], abs=4e-3)
-        arm.force = np.zeros(3)
-        arm.spend(2.0)
-        assert np.linalg.norm(arm.tool - start) < 4e-3
-    finally:
-        arm.held = False
-        assert arm.ros.set_parameter(NODE, 'admittance.stiffness', [0.0] * 6).successful
-        arm.spend(0.5)
-
-
 def none_of(wrench):
     return None
 
@@ -340,20 +321,6 @@ def test_while_a_twist_moves_the_arm_the_switch_ends_that_and_is_refused(arm):
     status = arm.wait_for_status('the arm still moves', both)
     assert reason_of(status) == 'enable_refused'
     arm.ros.wait_for(lambda: not arm.velocity.any(), meanwhile=both)
-
-
-def test_a_push_ends_at_the_limit_of_the_reach(arm):
-    assert arm.ros.set_parameter(NODE, 'admittance.reach', [0.03, 1.0]).successful
-    try:
-        arm.spend(0.5)
-        start = arm.tool
-        press(arm)
-        arm.force = np.array([0.0, 30.0, 0.0])
-        arm.wait('at the end of its reach')
-        arm.spend(1.5)
-        assert np.linalg.norm(arm.tool - start) == pytest.approx(0.03, abs=3e-3)
-    finally:
-        assert arm.ros.set_parameter(NODE, 'admittance.reach', [0.5, 1.5]).successful
 
 
 @pytest.mark.parametrize('name', ['admittance.frame', 'admittance.mass'])

@@ -14,7 +14,7 @@ pytest.importorskip('rclpy')
 
 from geometry_msgs.msg import Inertia, Vector3
 from ros_harness import LATCHED, description, faulty
-from servo_harness import CAMERA, NAMES, SERVO, SPEED, TOPICS, Q, play
+from servo_harness import CAMERA, NAMES, SERVO, SPEED, Q, play
 from std_srvs.srv import SetBool
 
 from dynamics_ros.control.joint_stop import MAX_DURATION
@@ -208,22 +208,6 @@ def test_what_makes_it_another_servo_ends_a_motion_by_a_ramp(kind, ending):
     assert any(ends() for _ in range(TRIES))
 
 
-def test_another_interface_is_taken_when_the_first_is_at_rest():
-    kind, other = 'trajectory', 'velocity'
-    with play(DOMAIN + 1, kind, **LASTING, command_joints=NAMES) as one:
-        get_going(one)
-        message, topic = TOPICS[other]
-        commands = one.commands
-        if topic != TOPICS[kind][1]:
-            commands = one.ros.listen(message, f'{SERVO}/{topic}', 1000)
-        assert one.ros.set_parameter(NODE, 'command_type', other).successful
-        one.ros.wait_for(lambda: is_at_rest(one), meanwhile=one.report)
-        assert_it_came_to_rest(one)
-        assert commands is one.commands or commands == []
-        one.kind, one.commands = other, commands
-        get_going(one)
-
-
 @pytest.mark.parametrize(
     ('kind', 'by'),
     [
@@ -251,22 +235,6 @@ def test_a_shutdown_transition_is_an_end_too():
         one.ros.wait_for(lambda: is_at_rest(one))
         assert_it_came_to_rest(one)
         assert one.lifecycle == 'finalized'
-
-
-def test_an_acceleration_too_small_to_stop_in_time_is_exceeded_at_the_end():
-    gentle = LASTING | {'speed.joint_acceleration': 0.02}
-    with play(DOMAIN + 1, 'velocity', **gentle) as one:
-        one.ros.wait_for(
-            lambda: len(one.commands) > 60 and np.abs(one.velocity).max() > 0.03,
-            meanwhile=one.both,
-        )
-        fastest = np.abs(one.velocity).max()
-        code, seconds = one.servo.end(signal.SIGINT)
-        assert code == 0
-        assert seconds < 1.5
-        one.ros.wait_for(lambda: is_at_rest(one))
-        steps = np.abs(np.diff(velocities(one, one.commands), axis=0)).max()
-        assert 0.02 * 2.0 / RATE < steps < fastest / MAX_DURATION * 2.0 * 0.02 + 1e-9
 
 
 def test_an_error_in_the_control_step_is_an_end_and_told_once(tmp_path):

@@ -17,6 +17,8 @@ from mutations import mutated_bytes
 from rclpy.serialization import serialize_message
 from servo_harness import SERVO, SPEED, play
 
+from dynamics_ros.wire.conversions import fill
+
 pytestmark = pytest.mark.ros
 
 DOMAIN = 48
@@ -30,44 +32,22 @@ FORGED = '\x1b[2J\x07\n[ERROR] forged'
 FRAMES = ['', 'tool0', 'base_link', 'nowhere', FORGED, '/', 'ä' * 300, 'x' * 10**6]
 
 
-class Fuzz:
-    """Messages that may be anything; the same ones for the same seed."""
-
-    def __init__(self, seed):
-        self.random = random.Random(seed)
-
-    def number(self):
-        return self.random.choice(NUMBERS)
-
-    def fill(self, message, *fields):
-        for field in fields:
-            setattr(message, field, self.number())
-
-    def header(self, header):
-        header.frame_id = self.random.choice(FRAMES[: 7 if self.random.random() < 0.95 else 8])
-        header.stamp.sec = self.random.choice([0, 1, -(2**31), 2**31 - 1])
-        header.stamp.nanosec = self.random.choice([0, 999_999_999, 2**32 - 1])
-
-    def twist(self):
-        message = TwistStamped()
-        self.header(message.header)
-        self.fill(message.twist.linear, 'x', 'y', 'z')
-        self.fill(message.twist.angular, 'x', 'y', 'z')
-        return message
-
-    def pose(self):
-        message = PoseStamped()
-        self.header(message.header)
-        self.fill(message.pose.position, 'x', 'y', 'z')
-        self.fill(message.pose.orientation, 'x', 'y', 'z', 'w')
-        if self.random.random() < 0.5:
-            turn = np.array([self.random.gauss(0.0, 1.0) for _ in range(4)])
-            orientation = message.pose.orientation
-            orientation.x, orientation.y, orientation.z, orientation.w = turn / np.linalg.norm(turn)
-        return message
-
-    def mutated(self, message):
-        return mutated_bytes(serialize_message(message), self.random)
+def any_message(chance, kind):
+    """A twist or a pose of any numbers, in any frame."""
+    message = kind()
+    header = message.header
+    header.frame_id = chance.choice(FRAMES[: 7 if chance.random() < 0.95 else 8])
+    header.stamp.sec = chance.choice([0, 1, -(2**31), 2**31 - 1])
+    header.stamp.nanosec = chance.choice([0, 999_999_999, 2**32 - 1])
+    if kind is TwistStamped:
+        fill(message.twist, [chance.choice(NUMBERS) for _ in range(6)])
+    else:
+        turn = np.array([chance.gauss(0.0, 1.0) for _ in range(4)])
+        turn = turn / np.linalg.norm(turn)
+        if chance.random() < 0.5:
+            turn = [chance.choice(NUMBERS) for _ in range(4)]
+        fill(message.pose, [*(chance.choice(NUMBERS) for _ in range(3)), *turn])
+    return message
 
 
 @pytest.fixture(scope='module')
@@ -94,35 +74,19 @@ def assert_sane(led):
     assert max(len(status.message) for status in led.statuses) < 2000
 
 
-def send(led, make, count):
-    """So many commands of each kind, with joint states between them."""
-    sent = [0]
+@pytest.mark.parametrize('as_bytes', [False, True])
+def test_commands_of_any_numbers_frames_and_bytes(led, as_bytes):
+    chance, sent = random.Random(1), [0]
+    led.ros.publish(f'{SERVO}/pose_command', PoseStamped())  # has the publisher, with its type
 
-    def step():
-        for topic, message in make():
+    def send():
+        for topic, kind in (('twist_command', TwistStamped), ('pose_command', PoseStamped)):
+            message = any_message(chance, kind)
+            if as_bytes:
+                message = mutated_bytes(serialize_message(message), chance)
             led.ros.publish(f'{SERVO}/{topic}', message)
         sent[0] += 1
         led.report()
 
-    led.ros.wait_for(lambda: sent[0] >= count, meanwhile=step, period=0.002)
-
-
-def test_messages_of_any_numbers_and_frames(led):
-    fuzz = Fuzz(1)
-    send(led, lambda: [('twist_command', fuzz.twist())], 200)
-    send(led, lambda: [('twist_command', fuzz.twist()), ('pose_command', fuzz.pose())], 300)
-    assert_sane(led)
-
-
-def test_bytes_that_are_no_message(led):
-    fuzz = Fuzz(2)
-
-    def make():
-        return [
-            ('twist_command', fuzz.mutated(fuzz.twist())),
-            ('pose_command', fuzz.mutated(fuzz.pose())),
-        ]
-
-    led.ros.publish(f'{SERVO}/pose_command', fuzz.pose())  # has the publisher, with its type
-    send(led, make, 300)
+    led.ros.wait_for(lambda: sent[0] >= 300, meanwhile=send, period=0.002)
     assert_sane(led)
