@@ -67,7 +67,6 @@ def as_json(
         'consistent': identified.consistent,
         'cutoff_hz': identified.maker.filtering.narrow,
         'findings': sentences,
-        'not_identifiable': list(identified.missing),
     }
 
 
@@ -217,10 +216,6 @@ def report(identified: Identified, tested: Evaluation | None, sentences: Sequenc
     parts.append(f'<p>The plots show the recordings that were {what} for the identification.</p>')
     for joint, name in enumerate(identified.robot.joint_names):
         parts.append(f'<h2>{escape(name)}</h2>{_picture(identified, shown, joint)}')
-    if identified.missing:
-        parts.append('<h2>Motions that would determine the remaining parameters</h2><ul>')
-        parts += [f'<li>{escape(sentence)}</li>' for sentence in identified.missing]
-        parts.append('</ul>')
     parts += ['<h2>Parameters</h2>', _parameters(identified)]
     return page('Calibration', parts)
 

@@ -167,12 +167,12 @@ def _robots(done: Rows, marked: set[str]) -> str:
         left = float(np.median([_percent(row) for row in own]))
         sums = (
             str(sum(row[key] for row in own))
-            for key in ('gaps', 'clock_jumps', 'contacts', 'false_contacts', 'payload_changes')
+            for key in ('gaps', 'clock_jumps', 'contacts', 'false_contacts')
         )
         cells = f'{hours:.2f}', f'{rate:.0f}', f'{left:.1f}', *sums
         rows.append([name, escape(own[0]['model']), str(len(own)), *cells])
     header = ['robot', 'model', 'bags', 'hours', 'rate [Hz]', 'residual [%]', 'gaps']
-    header += ['clock jumps', 'contacts', 'false contacts', 'payload changes']
+    header += ['clock jumps', 'contacts', 'false contacts']
     return table(header, rows)
 
 
@@ -214,11 +214,9 @@ def _frictions(done: Rows, marked: set[str]) -> list[str]:
 
 
 def _contacts(events: Rows) -> list[str]:
-    contacts = [row for row in events if row['kind'] != 'payload']
-    true = [row for row in contacts if not row['false_contact']]
-    payloads = [row for row in events if row['kind'] == 'payload']
+    true = [row for row in events if not row['false_contact']]
     parts = [
-        f'<p>{len(true)} contacts; {len(contacts) - len(true)} more are explained by friction '
+        f'<p>{len(true)} contacts; {len(events) - len(true)} more are explained by friction '
         'or weight that the model does not know.</p>'
     ]
     strongest = sorted(true, key=lambda row: -np.nan_to_num(row['force']))[:MAX_CONTACTS]
@@ -235,16 +233,6 @@ def _contacts(events: Rows) -> list[str]:
         parts.append(table([*header, 'torque [Nm, N]'], rows))
     if len(true) > MAX_CONTACTS:
         parts.append(f'<p>The {MAX_CONTACTS} strongest are shown.</p>')
-    if payloads:
-        rows = [
-            [
-                *(escape(row['robot']), escape(row['bag']), _date(row['begin'])),
-                *(f'{row["mass"]:+.2f}', escape(row['link'])),
-            ]
-            for row in payloads[:MAX_CONTACTS]
-        ]
-        parts += ['<h2>Changes of payload</h2>']
-        parts.append(table(['robot', 'bag', 'time', 'mass [kg]', 'at'], rows))
     return parts
 
 

@@ -37,9 +37,6 @@ else:
 
 FILES = ('.bag', '.mcap', '.db3')
 
-WRITTEN = 'bags'
-"""Folder of the output that contains written bags."""
-
 SUMMARY, EVENTS, SIGNALS = 'summary', 'events', 'signals'
 
 TYPES = {
@@ -57,8 +54,7 @@ COLUMNS = {
         'text': 'path model status reason',
         'stamp': 'begin end',
         'number': 'duration rate jitter',
-        'count': 'messages refused estimates gaps clock_jumps late contacts false_contacts '
-        'payload_changes',
+        'count': 'messages refused estimates gaps clock_jumps late contacts false_contacts',
         'texts': 'findings joints',
         'numbers': 'effort_rms residual_rms viscous coulomb friction friction_deviation '
         'friction_declared',
@@ -66,7 +62,7 @@ COLUMNS = {
     EVENTS: {
         'text': 'kind link joint frame',
         'stamp': 'begin',
-        'number': 'duration force torque mass',
+        'number': 'duration force torque',
         'numbers': 'vector',
         'boolean': 'false_contact',
     },
@@ -103,7 +99,7 @@ def find_bags(inputs: Iterable[str], robot: str = '', output: Path | None = None
         output: folder of results, which is not searched.
 
     Raises:
-        InvalidArgumentError: an input without bags, or bags in the folder of written bags.
+        InvalidArgumentError: an input without bags.
     """
     results = Path(os.path.realpath(output)) if output is not None else None
     paths: dict[Path, Path] = {}
@@ -115,12 +111,7 @@ def find_bags(inputs: Iterable[str], robot: str = '', output: Path | None = None
             given = 'no recording is there'
             raise InvalidArgumentError(text, given, 'a bag, a folder of bags or a pattern')
         for path in found:
-            real = Path(os.path.realpath(path))
-            if results is not None and results / WRITTEN in real.parents:
-                raise InvalidArgumentError(
-                    '--output', f'{path} is in the folder where bags are written', 'another folder'
-                )
-            paths.setdefault(real, path)
+            paths.setdefault(Path(os.path.realpath(path)), path)
     named = []
     for path in paths.values():
         # Links are not resolved: their names are chosen by the user.

@@ -26,7 +26,6 @@ from .deviations import (
     Accuracy,
     Parameter,
     covariances,
-    motions_that_would_tell,
     parameters,
     torque_deviations,
 )
@@ -34,13 +33,12 @@ from .equations import ColumnStore, EquationMaker, Equations, Filtering
 from .evaluation import Evaluation, Problem, effort_model_of, evaluate
 from .findings import (
     brief,
+    clipped_efforts,
     constant_efforts,
-    doubtful_efforts,
     moved_joints,
     named,
     of_fit,
     resting,
-    single_spikes,
     usual_share,
 )
 from .fit import FRICTION, LOAD_REACH, Fit, grams, regularized, solved, squares
@@ -88,7 +86,6 @@ class Identified:
         parameters: all parameters with their standard deviations.
         moved: (nv) whether the joints moved.
         findings: one sentence for each fact that a user should know.
-        missing: one sentence for each motion that would identify further parameters.
         noise: noise of single samples.
         accuracy: known errors of the model between ``postures``, and noise of the samples.
         postures: (2, nv) lowest and highest positions [rad or m].
@@ -102,7 +99,6 @@ class Identified:
     parameters: tuple[Parameter, ...]
     moved: NDArray[np.bool_]
     findings: tuple[str, ...]
-    missing: tuple[str, ...]
     noise: SampleNoise
     accuracy: Accuracy
     postures: Array
@@ -159,7 +155,7 @@ def read(problem: Problem) -> None:
     """Stage: recordings in the order of time, without invalid samples."""
     problem.recordings = [samples.cleaned() for samples in problem.recordings]
     notes = dict.fromkeys(note for samples in problem.recordings for note in samples.notes)
-    problem.findings += [*notes, *single_spikes(problem.robot, problem.recordings)]
+    problem.findings += notes
 
 
 def resample(problem: Problem) -> None:
@@ -207,7 +203,7 @@ def convert(problem: Problem) -> None:
     if (scale != 1.0).any():
         problem.maker = replace(problem.maker, scale=scale)
         problem.equations = problem.equations.scaled(scale)
-    problem.findings += doubtful_efforts(robot, problem.stretches, scale)
+    problem.findings += clipped_efforts(robot, problem.stretches)
     if problem.uses('mounting'):
         problem.findings += check_mounting(robot, problem.stretches, scale, problem.held)
 
@@ -414,7 +410,6 @@ def _result(problem: Problem) -> Identified:
         tuple(known),
         problem.moved,
         tuple(problem.findings),
-        tuple(motions_that_would_tell(problem, known)),
         noise,
         Accuracy(noise, *of_fit, train.rms, np.array(viscous)),
         postures,

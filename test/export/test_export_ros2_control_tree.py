@@ -167,7 +167,7 @@ class TestTheCommand:
         assert error.count('\n') == 1
         assert not (tmp_path / 'x').exists()
 
-    @pytest.mark.parametrize('more', [['--kernels', 'gravity'], ['--prefix', 'x'], ['--casadi']])
+    @pytest.mark.parametrize('more', [['--kernels', 'gravity'], ['--prefix', 'x']])
     def test_options_of_kernels_are_refused(self, more, tmp_path, capsys):
         usual = ['--robot', str(ARM), '--output', str(tmp_path), '--ros2-control', 'my']
         with pytest.raises(SystemExit) as status:

@@ -206,8 +206,6 @@ def test_the_report_is_one_page_with_pictures_and_deviations(calibrated):
     assert 'http' not in page
     for parameter in result['parameters']:
         assert f'<td>{parameter["name"]}</td>' in page
-    for sentence in result['not_identifiable']:
-        assert sentence in page
 
 
 def in_degrees(samples):

@@ -101,24 +101,6 @@ def knocked(samples):
     return replace(samples, effort=effort)
 
 
-def leaned_on(samples, force):
-    """For half of the time, by the same force in root axes."""
-    rows = (samples.time > 5.0) & (samples.time < 15.0)
-    J = ROBOT.jacobian(samples.position[rows], 'tool0')[:, :3]
-    effort = samples.effort.copy()
-    effort[rows] -= J.transpose(0, 2, 1) @ force
-    return replace(samples, effort=effort)
-
-
-def test_a_contact_that_lasts_is_told(samples, drives):
-    assert not any('force' in sentence for sentence in drives.learned.findings)
-    leaned = identify_drives(ROBOT, leaned_on(samples, np.array([9.0, 0.0, -12.0])), NOTHING)
-    (told,) = [one for one in leaned.learned.findings if 'a force of about' in one]
-    size = float(told.split('about ')[1].split(' N')[0])
-    assert 8.0 < size < 22.0
-    assert 'something touches the robot' in told
-
-
 def of_another_robot(samples):
     rng = np.random.default_rng(0)
     return replace(samples, effort=rng.normal(size=samples.effort.shape).cumsum(axis=0))
