@@ -8,24 +8,20 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from yaml import YAMLError
 
 from dynamics_ros.command_line import finite
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.files import write_files
+from dynamics_ros.identification.excitation.clearance import Clearance
 from dynamics_ros.identification.excitation.fourier import Excitation, plan_excitation
-from dynamics_ros.identification.excitation.way import Clearance, Motion
 from dynamics_ros.model.collision_geometry import read_collision_geometry
 from dynamics_ros.model.description_file import read_description_file
 from dynamics_ros.robot import Robot
-from dynamics_ros.ros_yaml import read_yaml, yaml_text
+from dynamics_ros.ros_yaml import yaml_text
 
 from .outputs import check_outputs
 from .recorded import add_robot_options
 from .tables import csv_text
-
-MAX_DURATION = 3600.0
-"""s of a trajectory that is read."""
 
 DURATIONS = 1.0, 600.0
 """Shortest and longest motion [s]."""
@@ -80,7 +76,8 @@ def plan(arguments: list[str]) -> None:
     )
     lines = [f'without collision shapes: {problem}' for problem in geometry.problems]
     if not geometry.triangles:
-        lines.append(without_shapes(options.floor))
+        below = '' if options.floor is None else ' and go below the floor: --floor has no effect'
+        lines.append(f'the description has no shapes for collision: links may touch{below}')
     apart = (
         f', links at least {excitation.clearance:.3f} m apart'
         if np.isfinite(excitation.clearance)
@@ -110,12 +107,6 @@ def plan(arguments: list[str]) -> None:
     print('\n'.join(lines))
 
 
-def without_shapes(floor: float | None) -> str:
-    """A sentence on what is not checked of a robot whose description has no collision shapes."""
-    below = '' if floor is None else ' and go below the floor: --floor has no effect'
-    return f'the description has no shapes for collision: links may touch{below}'
-
-
 def trajectory_yaml(robot: Robot, excitation: Excitation) -> str:
     """Returns a trajectory_msgs/msg/JointTrajectory as YAML, as accepted by ``ros2 topic pub``."""
     points = []
@@ -128,39 +119,3 @@ def trajectory_yaml(robot: Robot, excitation: Excitation) -> str:
         points.append({**point, 'time_from_start': seconds})
     content = {'joint_names': list(robot.joint_names), 'points': points}
     return yaml_text(content, default_flow_style=None)
-
-
-def read_trajectory(path: Path) -> Motion:
-    """Reads a trajectory written by ``plan``, or another JointTrajectory in YAML.
-
-    Raises:
-        InvalidArgumentError: the file contains no valid trajectory.
-    """
-    try:
-        content = read_yaml(path)
-        names, points = tuple(content['joint_names']), content['points']
-        stamps = [point['time_from_start'] for point in points]
-        time = np.array([float(one['sec']) + 1e-9 * float(one['nanosec']) for one in stamps])
-        columns = [
-            np.array([point[word] for point in points], dtype=np.float64)
-            for word in ('positions', 'velocities', 'accelerations')
-        ]
-    except (OSError, YAMLError, TypeError, KeyError, ValueError) as error:
-        problem = f'{path}: {type(error).__name__}: {error}'
-        raise InvalidArgumentError(
-            'trajectory', problem, 'a file of calibrate_robot plan'
-        ) from error
-    if not all(isinstance(name, str) for name in names):
-        problem = f'{path}: a name in joint_names is not a text for YAML: {names}'
-        raise InvalidArgumentError('trajectory', problem, 'the names quoted, as in "y"')
-    whole = all(column.shape == (len(time), len(names)) for column in columns)
-    forward = (
-        len(time) > 1
-        and time[0] >= 0.0
-        and time[-1] <= MAX_DURATION
-        and bool((np.diff(time) > 0.0).all())
-    )
-    if not whole or not forward or len(set(names)) < len(names):
-        problem = f'{path}: its points do not match its joints, or its times do not increase'
-        raise InvalidArgumentError('trajectory', problem, 'a file of calibrate_robot plan')
-    return Motion(names, time, *columns)

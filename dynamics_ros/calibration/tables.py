@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Reader and writer of joint states in tables with named columns.
+"""Reader of joint states in tables with named columns.
 
 A column is named after a joint and a quantity, in either order: ``shoulder.position``,
 ``position_shoulder``, ``q_shoulder``, ``tau.shoulder``; or ``q1``, ``dq1``, ``tau1`` for joints
@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.files import write_files
 from dynamics_ros.identification import JointSamples, UnusableRecordingError
 from dynamics_ros.identification.joint_states.joint_matching import common_prefix
 
@@ -60,17 +59,6 @@ WORDS = {
         *('actual_current', 'motor_current', 'torque', 'torques', 'tau_j', 'tau', 'current'),
     ),
 }
-
-
-def write_table(path: Path, samples: JointSamples) -> None:
-    """Writes joint states as CSV in the format of ``read_table``.
-
-    Raises:
-        NotWrittenError: the file cannot be written.
-    """
-    parts = {'position': samples.position, 'velocity': samples.velocity, 'effort': samples.effort}
-    known = {word: values for word, values in parts.items() if values is not None}
-    write_files({path: csv_text(samples.joint_names, samples.time, known)})
 
 
 def csv_text(joint_names: Sequence[str], time: Array, columns: dict[str, Array]) -> str:

@@ -66,7 +66,6 @@ NODES = (
 """Commands that run until Ctrl-C."""
 
 ELSEWHERE = {
-    r'ros2 run dynamics_ros calibrate_robot run': 'test/identification/test_run.py',
     r'ros2 run dynamics_ros (inspect|doctor) --topic': 'test/doctor/test_doctor.py',
     r'ros2 run dynamics_ros impedance_controller_node --ros-args \.\.\.':
         'test/nodes/impedance/test_nodes_impedance_collisions.py',

@@ -19,6 +19,7 @@ from simulated_arm import (
     ROTOR,
     SMOOTH,
     VISCOUS,
+    as_csv,
     motion,
     recording,
     truth,
@@ -29,7 +30,6 @@ from dynamics_ros import Robot
 from dynamics_ros.calibration.command import main
 from dynamics_ros.calibration.outputs import node_parameters, parameter_values
 from dynamics_ros.calibration.results import report
-from dynamics_ros.calibration.tables import write_table
 from dynamics_ros.estimation import ContactState
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
 from dynamics_ros.estimation.samples.robot_state import RobotState
@@ -405,8 +405,7 @@ def test_a_person_is_told_in_every_output(found_unseen_joints, learned, poor, tm
         assert (name in comment) == (k in STILL)
     assert page.count('>unknown</td>') == 2 * len(STILL)
     assert list(yaml.safe_load(text)) == ['/**/contact_node']
-    path = tmp_path / 'poor.csv'
-    write_table(path, poor)
+    path = as_csv(poor, tmp_path / 'poor.csv')
     assert main([str(path), '--robot', str(FILE), '--json']) == 0
     said = capsys.readouterr().out
     rows = {line.split()[0]: line for line in said.splitlines() if line and ' Nm ' in line}

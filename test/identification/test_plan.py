@@ -12,12 +12,12 @@ import yaml
 from simulated_arm import FILE, ROBOT
 
 from dynamics_ros.identification.bodies.base_parameters import BaseParameters
+from dynamics_ros.identification.excitation.clearance import Clearance
 from dynamics_ros.identification.excitation.fourier import (
     condition_number,
     plan_excitation,
     random_motion,
 )
-from dynamics_ros.identification.excitation.way import Clearance
 from dynamics_ros.model.collision_geometry import read_collision_geometry
 
 pytest.importorskip('rosbags')

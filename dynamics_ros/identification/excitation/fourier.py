@@ -31,7 +31,7 @@ from dynamics_ros.identification.bodies.base_parameters import BaseParameters
 from dynamics_ros.identification.fit import inverse
 from dynamics_ros.robot import Robot
 
-from .way import CLEARANCE, Clearance
+from .clearance import CLEARANCE, Clearance
 
 Array = NDArray[np.float64]
 
