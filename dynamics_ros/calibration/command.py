@@ -124,7 +124,7 @@ def _identified(
         identified, payload = identify_with_payload(robot, empty, loaded, options.load)
         converted = bool((np.abs(identified.effort_model.scale) != 1.0).any())
         texts = payload_text(payload, converted), payload_json(payload, converted)
-        return identified, loaded if payload.swapped else empty, *texts
+        return identified, empty, *texts
     frame, *words = options.drive_gains
     try:
         mass, x, y, z = (float(word) for word in words)

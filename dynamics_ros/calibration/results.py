@@ -14,7 +14,6 @@ import numpy as np
 
 from dynamics_ros.command_line import Block
 from dynamics_ros.identification import DriveGains, Evaluation, Identified, Payload
-from dynamics_ros.identification.evaluation import friction_curve
 from dynamics_ros.identification.uncertainty import Learned
 from dynamics_ros.recordings.page import figure, page, table
 
@@ -126,7 +125,6 @@ def payload_json(payload: Payload, converted: bool) -> dict[str, Any]:
             'mass_standard_deviation': payload.mass_deviation,
             'center_of_mass': payload.center_of_mass.tolist(),
             'center_of_mass_standard_deviation': payload.center_of_mass_deviation.tolist(),
-            'swapped': payload.swapped,
             'own_weight': payload.own_weight,
             'only_as_exact_as_described_masses': converted,
         }
@@ -146,8 +144,6 @@ def payload_text(payload: Payload, converted: bool = False) -> str:
         f'payload at {payload.frame}: {payload.mass:.3f} +- {payload.mass_deviation:.3f} kg, '
         f'centre of mass at {center} mm.'
     )
-    if payload.swapped:
-        text += ' The last recording is the one without the payload.'
     if abs(payload.own_weight - 1.0) >= NOTED:
         text += (
             f' The robot itself weighs {payload.own_weight:.2f} times what its description '
@@ -257,8 +253,9 @@ def _picture(identified: Identified, shown: Evaluation, joint: int) -> str:
     friction.plot(v, shown.friction[step, joint], '.', color='#888', markersize=2.0, label='data')
     if np.abs(v).max() > MOVING:
         curve = np.linspace(v.min(), v.max(), 400)
-        usual = identified.fit.loads[joint]
-        modelled = friction_curve(identified.effort_model, joint, curve, usual)
+        model, loads = identified.effort_model, identified.fit.loads
+        every = np.tile(curve[:, np.newaxis], len(loads))
+        modelled = [model.friction_torque(v, loads)[joint] - model.offset[joint] for v in every]
         friction.plot(curve, modelled, color='#c03030', label='modelled')
     else:
         friction.set_title('did not move: its friction is unknown', fontsize='small')

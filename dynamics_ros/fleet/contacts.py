@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,27 +72,19 @@ class ContactEvents:
             return
         times = estimates.states.time.tolist()
         excess = (np.abs(estimates.values) / estimates.thresholds).max(axis=1).tolist()
-        begin = 0
         for i in touched:
-            # Samples without contact between two in contact may end the first contact.
-            self._pass(times[begin:i], estimators)
-            self._touch(estimates, i, times[i], excess[i], estimators)
-            begin = i + 1
-        self._pass(times[begin:], estimators)
+            self._end_at(times[i], estimators)
+            self._touch(estimates, i, times[i], excess[i])
+        self._end_at(times[-1], estimators)
 
-    def _pass(self, times: Sequence[int], estimators: Estimators) -> None:
-        """Processes samples without contact."""
-        now = self._open
-        if now is not None and any(not 0 <= time - now.last <= self._release for time in times):
+    def _end_at(self, time: int, estimators: Estimators) -> None:
+        """Ends the open contact if it was over before a time."""
+        if self._open is not None and not 0 <= time - self._open.last <= self._release:
             self._close(estimators)
 
-    def _touch(
-        self, estimates: Estimates, i: int, time: int, excess: float, estimators: Estimators
-    ) -> None:
+    def _touch(self, estimates: Estimates, i: int, time: int, excess: float) -> None:
         """Processes a sample with contact."""
         report = estimates.reports[i]
-        if self._open is not None and time < self._open.last:
-            self._close(estimators)
         now = self._open
         if now is None or excess > now.excess:
             peak = estimates.states.row(i), estimates.row(i), estimates.thresholds[i]
