@@ -97,13 +97,6 @@ def plan(arguments: list[str]) -> None:
             csv: csv_text(robot.joint_names, excitation.time, columns),
         }
     )
-    lines.append('expected deviations, for efforts known to 2 % of their limits:')
-    lines += [
-        f'  {value:10.4g} +- {deviation:8.2g}  {name}'
-        for name, value, deviation in zip(
-            excitation.names, excitation.values, excitation.deviations, strict=True
-        )
-    ]
     print('\n'.join(lines))
 
 

@@ -18,7 +18,7 @@ from concurrent.futures import (
     wait,
 )
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, reduce
 from itertools import groupby
@@ -54,12 +54,9 @@ from dynamics_ros.settings import NUMBERS, declared, replaced
 from .contacts import ContactEvents
 from .results import (
     EVENTS,
-    SIGNALS,
     SUMMARY,
     Bag,
     place,
-    table_writer,
-    write_columns,
     write_rows,
 )
 from .statistics import BLOCK, ClockWatch, JointResiduals, ResidualSums, Samples
@@ -89,7 +86,6 @@ class Task:
         settings: settings of the estimators.
         topic: topic of the joint states; None selects the one with most messages.
         free_motion: nothing has touched the robots, so that all detected contacts are false.
-        signals: whether to write one row per sample.
     """
 
     output: Path
@@ -97,7 +93,6 @@ class Task:
     settings: EstimationSettings = field(default_factory=EstimationSettings)
     topic: str | None = None
     free_motion: bool = False
-    signals: bool = False
 
 
 Analyze = Callable[[Task, Bag], dict[str, Any]]
@@ -115,9 +110,8 @@ def analyze(task: Task, bag: Bag) -> dict[str, Any]:
         expected = isinstance(error, DynamicsRosError | OSError | ValueError | ArithmeticError)
         summary = _failed(bag, (expected and str(error)) or repr(error))
         with suppress(OSError):
-            # Remove results of an earlier run.
-            for table in (EVENTS, SIGNALS):
-                place(task.output, table, bag).unlink(missing_ok=True)
+            # Remove events of an earlier run.
+            place(task.output, EVENTS, bag).unlink(missing_ok=True)
     try:
         write_rows(task.output, SUMMARY, bag, [summary])
     except OSError as error:
@@ -210,8 +204,7 @@ def _analyzed(task: Task, bag: Bag) -> tuple[dict[str, Any], list[dict[str, Any]
     Raises:
         RecordingError: no state could be estimated.
     """
-    with ExitStack() as stack:
-        recording = stack.enter_context(Recording(bag.path))
+    with Recording(bag.path) as recording:
         joint_states = (
             busiest_joint_states(recording)
             if task.topic is None
@@ -232,9 +225,6 @@ def _analyzed(task: Task, bag: Bag) -> tuple[dict[str, Any], list[dict[str, Any]
         states = EstimatedStates(factory, first, topics, names, latches=False)
         clock = ClockWatch(joint_states)
         read = batches(recording.messages(topics.all()), joint_states)
-        signals = None
-        if task.signals:
-            signals = stack.enter_context(table_writer(task.output, SIGNALS, bag))
         sums = ResidualSums(first.pipeline)
         contacts = ContactEvents(first)
         advice = Counts()
@@ -249,8 +239,6 @@ def _analyzed(task: Task, bag: Bag) -> tuple[dict[str, Any], list[dict[str, Any]
 
         for samples, estimators in _samples(watched(states.blocks(clock.watched(read)))):
             sums.add(samples, estimators.pipeline)
-            if signals is not None:
-                write_columns(signals, samples)
     if not sums.count:
         raise RecordingError(f'nothing can be estimated: {_why_nothing(states)}')
     residuals, timing = sums.result(), clock.columns()

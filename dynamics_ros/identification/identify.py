@@ -319,20 +319,10 @@ def joints_with_load(fit: Fit, equations: Equations, loads: Array) -> NDArray[np
         return errors, np.mean(grows, axis=0) / np.maximum(spread, 1e-12)
 
     # Smaller loads contain no information about the coefficient.
-    chosen = LOAD_REACH * loads > fit.sigma
-    # Remove one joint at a time: joints share bodies, so the term of one may replace that of
-    # another.
-    while chosen.any():
-        errors, grows = tried(chosen)
-        worth = np.full(layout.joints, -np.inf)
-        for j in np.flatnonzero(chosen):
-            without, _ = tried(chosen & (np.arange(layout.joints) != j))
-            worth[j] = errors[j] / max(without[j], 1e-300) if grows[j] > SIGNIFICANT else np.inf
-        worst = int(np.argmax(worth))
-        if worth[worst] <= MIN_IMPROVEMENT:
-            break
-        chosen[worst] = False
-    return chosen
+    some = LOAD_REACH * loads > fit.sigma
+    (without, _), (errors, grows) = tried(np.zeros_like(some)), tried(some)
+    found: NDArray[np.bool_] = some & (grows > SIGNIFICANT) & (errors <= MIN_IMPROVEMENT * without)
+    return found
 
 
 def regularize(problem: Problem) -> None:

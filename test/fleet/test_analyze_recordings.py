@@ -30,7 +30,7 @@ from benchmarks.recordings_fleet import (
 from dynamics_ros.fleet.analysis import Task, analyze, analyze_all
 from dynamics_ros.fleet.command import main
 from dynamics_ros.fleet.report import findings
-from dynamics_ros.fleet.results import EVENTS, SIGNALS, SUMMARY, Bag, find_bags, read_rows
+from dynamics_ros.fleet.results import EVENTS, SUMMARY, Bag, find_bags, read_rows
 
 pytestmark = pytest.mark.ros
 
@@ -56,7 +56,7 @@ def fleet(tmp_path_factory):
 @pytest.fixture(scope='module')
 def results(fleet, tmp_path_factory):
     output = tmp_path_factory.mktemp('results')
-    arguments = [str(fleet), '--output', str(output), '--jobs', '1', '--signals']
+    arguments = [str(fleet), '--output', str(output), '--jobs', '1']
     assert main(arguments) == 0
     return output
 
@@ -205,9 +205,9 @@ def test_a_full_disk_is_told_and_leaves_no_half_files(fleet, tmp_path):
         (bag,) = (
             one for one in find_bags([str(fleet)]) if (one.robot, one.name) == ('sound', 'day0')
         )
-        summary = analyze(Task(output=small, signals=True), bag)
+        summary = analyze(Task(output=small), bag)
         assert summary['status'] == 'failed'
         assert 'No space left' in summary['reason']
-        assert not list((small / SIGNALS).rglob('*.parquet*'))
+        assert not list(small.rglob('*.parquet*'))
     finally:
         subprocess.run(['umount', str(small)], check=True)

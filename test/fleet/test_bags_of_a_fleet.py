@@ -74,7 +74,7 @@ ODD = ['a b', 'a=b', 'x#1%20[z]', 'ümläut', 'new\nline', '..', '../../up', '$(
 @pytest.mark.parametrize('name', ODD)
 def test_whatever_a_robot_is_called_is_its_name_in_the_tables(bag, tmp_path, name):
     output = tmp_path / 'deep' / 'out'
-    options = ['--output', str(output), '--jobs', '1', '--name', name, '--signals']
+    options = ['--output', str(output), '--jobs', '1', '--name', name]
     assert main([str(bag), *options]) == 0
     table = pyarrow.dataset.dataset(output / 'summary', partitioning='hive').to_table()
     assert table['robot'].to_pylist() == [name]
@@ -84,7 +84,7 @@ def test_whatever_a_robot_is_called_is_its_name_in_the_tables(bag, tmp_path, nam
 
 def test_what_an_earlier_run_found_in_a_bag_that_is_damaged_now_goes(tmp_path):
     path = recorded(tmp_path / 'robot' / 'day.bag', 'ros1')
-    arguments = [str(path), '--output', str(tmp_path / 'out'), '--jobs', '1', '--signals']
+    arguments = [str(path), '--output', str(tmp_path / 'out'), '--jobs', '1']
     assert main(arguments) == 0
     path.write_bytes(path.read_bytes()[:-1000])
     assert main(arguments) == 1

@@ -100,7 +100,7 @@ def write_summary(_inputs, folder):
 
 
 def analyze(inputs, folder):
-    words = [str(inputs / 'arm'), f'--output={folder}', '--jobs=1', '--signals']
+    words = [str(inputs / 'arm'), f'--output={folder}', '--jobs=1']
     return fleet.main(words)
 
 

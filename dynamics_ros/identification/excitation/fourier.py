@@ -104,7 +104,7 @@ SAMPLES = 120
 """Number of times at which a motion is evaluated."""
 
 NOISE = 0.02
-"""Standard deviation of efforts over the effort limit, for expected deviations."""
+"""Standard deviation of efforts over the effort limit."""
 
 POSITION_MARGIN, VELOCITY_SHARE, EFFORT_SHARE = 0.05, 0.7, 0.7
 """Distance from position limits [rad or m]; used shares of velocity and effort limits."""
@@ -135,9 +135,6 @@ class Excitation:
         time: (n) times [s].
         q, v, a: (n, nv) positions, velocities, accelerations.
         condition: condition number of the regressor of base parameters.
-        names: (b) base parameters.
-        values: (b) values of the description.
-        deviations: (b) expected standard deviations of an identification with this motion.
         clearance: smallest distance of links [m]; inf if shapes are unknown.
     """
 
@@ -146,9 +143,6 @@ class Excitation:
     v: Array
     a: Array
     condition: float
-    names: tuple[str, ...]
-    values: Array
-    deviations: Array
     clearance: float
 
 
@@ -242,20 +236,12 @@ def plan_excitation(
         )
     time = np.arange(round(duration * rate) + 1) / rate
     q, v, a = search.motion(best, Series(duration, time))
-    # The covariance of least squares is R^-1 R^-T.
-    spread = np.linalg.norm(np.linalg.pinv(_factor(robot, base, q, v, a, 1.0 / noise)), axis=1)
-    described = np.array(
-        [float(x) for body in robot.model.inertias for x in body.parameters()] + [0.0] * robot.nv
-    )
     return Excitation(
         time,
         q,
         v,
         a,
         condition_number(robot, base, q, v, a),
-        base.expressions,
-        base.combination @ described,
-        spread,
         np.inf if clearance is None else clearance.smallest(q[:: max(1, len(q) // 200)]),
     )
 
@@ -363,7 +349,7 @@ def random_motion(
 
 def condition_number(robot: Robot, base: BaseParameters, q: Array, v: Array, a: Array) -> float:
     """Condition number of the regressor of base parameters over a motion."""
-    return float(np.linalg.cond(_factor(robot, base, q, v, a, np.ones(robot.nv))))
+    return float(np.linalg.cond(robot.regressor_r_factor(q, v, a, columns=base.chosen)))
 
 
 def _states(c: Array, shift: Array, series: Series) -> tuple[Array, Array, Array]:
@@ -401,10 +387,3 @@ def _random_coefficients(
     room = limits.half - 0.5 * (high - low)
     place = np.tanh(0.6 * rng.normal(size=nv))
     return c, limits.middle - 0.5 * (low + high) + place * np.maximum(room, 0.0)
-
-
-def _factor(
-    robot: Robot, base: BaseParameters, q: Array, v: Array, a: Array, weights: Array
-) -> Array:
-    """R factor (b, b) of the weighted regressor of base parameters."""
-    return robot.regressor_r_factor(q, v, a, weights=weights, columns=base.chosen)
