@@ -29,7 +29,7 @@ from .deviations import (
     parameters,
     torque_deviations,
 )
-from .equations import ColumnStore, EquationMaker, Equations, Filtering
+from .equations import EquationMaker, Equations, Filtering
 from .evaluation import Evaluation, Problem, effort_model_of, evaluate
 from .findings import (
     brief,
@@ -182,7 +182,7 @@ def regress(problem: Problem) -> None:
         base,
         Filtering.for_motion(problem.stretches),
         np.ones(robot.nv),
-        store=ColumnStore(),
+        store={},
         fused=problem.uses('velocities'),
     )
     problem.equations = problem.equations_of(problem.maker)

@@ -71,7 +71,7 @@ def test_friction_rotors_and_offsets_are_found(found):
     assert model.coulomb == pytest.approx(COULOMB, abs=0.05)
     assert model.offset == pytest.approx(-OFFSET, abs=0.05)
     assert model.rotor_inertia == pytest.approx(ROTOR, abs=0.02)
-    assert not found.maker.stribeck
+    assert not found.maker.stribeck and not found.fit.loads.any()
     assert found.noise.effort == pytest.approx(np.full(7, 0.1), rel=0.2)
 
 
@@ -255,13 +255,6 @@ def test_it_is_found_within_its_deviations(found_load_friction):
     assert (found_load_friction.effort_model.load_friction[GROWS == 0.0] == 0.0).all()
     assert found_load_friction.effort_model.coulomb == pytest.approx(COULOMB, abs=0.05)
     assert found_load_friction.consistent
-
-
-def test_without_it_there_is_no_such_term():
-    found = identify(ROBOT, [recording(ARM)])
-    assert not found.fit.loads.any()
-    assert (found.effort_model.load_friction == 0.0).all()
-    assert not [p for p in found.parameters if p.name.startswith('load ')]
 
 
 RATE, NOISE = 200.0, 0.1
