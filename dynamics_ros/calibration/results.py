@@ -22,9 +22,6 @@ EFFORT_MODEL = (
     *('friction_velocity', 'stribeck_velocity'),
 )
 
-ACCURATE = 0.01
-"""Ratio of the deviation of a mass to the mass up to which the mass is accurate."""
-
 NOTED = 0.03
 """Difference of the weight of the robot from that of its description that is reported."""
 
@@ -155,11 +152,6 @@ def payload_text(payload: Payload, converted: bool = False) -> str:
             ' Efforts were not in Nm and were converted by the masses of the description: mass and '
             'centre of mass are only as exact as those masses, and the deviations do not include '
             'that error. A recording with a known load (--drive-gains) gives the conversion.'
-        )
-    if payload.mass_deviation > ACCURATE * payload.mass:
-        text += (
-            ' The mass would be determined more accurately by runs of the same motion (one plan), '
-            'longer ones, or ones in which the joints that carry the payload move further.'
         )
     return text
 

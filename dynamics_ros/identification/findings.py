@@ -147,15 +147,6 @@ def usual_share(fit: Fit, equations: Equations) -> float:
     return float(np.sqrt((fit.sigma**2).mean()) / max(size, 1e-12))
 
 
-def of_fit(problem: Problem) -> list[str]:
-    """Sentences on a fit."""
-    return [
-        *unexplained_times(problem),
-        *much_left_over(problem),
-        *without_friction(problem),
-    ]
-
-
 def without_friction(problem: Problem) -> list[str]:
     """A sentence if the efforts contain no friction at any joint that moved."""
     size, moved = problem.equations.rms_efforts, problem.moved

@@ -36,10 +36,12 @@ from .findings import (
     clipped_efforts,
     constant_efforts,
     moved_joints,
+    much_left_over,
     named,
-    of_fit,
     resting,
+    unexplained_times,
     usual_share,
+    without_friction,
 )
 from .fit import FRICTION, LOAD_REACH, Fit, grams, regularized, solved, squares
 from .joint_states.clock import extremes_of, regular_stretches
@@ -365,7 +367,8 @@ def judge(problem: Problem) -> None:
     problem.train = Evaluation.joined(
         [evaluate(problem.maker, fit, samples) for samples in problem.recordings]
     )
-    problem.findings += of_fit(problem)
+    for finding in (unexplained_times, much_left_over, without_friction):
+        problem.findings += finding(problem)
     # A push of some seconds may have as large a residual in total, but not in the other blocks.
     if min(problem.train.percent_all, 100.0 * usual_share(fit, equations)) > MAX_UNEXPLAINED:
         whatever = 'friction, with masses as described' if problem.held else 'masses'

@@ -53,10 +53,6 @@ class Objective:
         self._robot, self._base, self._noise = robot, base, noise
         self._derivatives = robot.kernel('inverse_dynamics_derivatives', parameters='inertias')
 
-    def value(self, q: Array, v: Array, a: Array) -> float:
-        """f of a motion (n, nv each); inf if it does not identify all parameters."""
-        return self._value_and_derivative(self._regressor(q, v, a))[0]
-
     def gradient(self, q: Array, v: Array, a: Array) -> tuple[float, Array, Array, Array]:
         """f and its derivatives by q, v, a (n, nv each)."""
         value, W = self._value_and_derivative(self._regressor(q, v, a))
@@ -160,11 +156,6 @@ class Series:
         self.q = np.hstack([sines, cosines]) @ free
         self.v = np.hstack([w * cosines, -w * sines]) @ free
         self.a = np.hstack([-(w**2) * sines, -(w**2) * cosines]) @ free
-
-    @property
-    def count(self) -> int:
-        """Number of free coefficients of a joint."""
-        return int(self.q.shape[1])
 
 
 class Limits:
@@ -381,7 +372,9 @@ def _random_coefficients(
 ) -> tuple[Array, Array]:
     """Coefficients and centres of a random motion within the position range."""
     nv = len(limits.half)
-    c, _ = _scaled_to_limits(0.6 * rng.normal(size=(nv, rough.count)), limits.middle, rough, limits)
+    c, _ = _scaled_to_limits(
+        0.6 * rng.normal(size=(nv, rough.q.shape[1])), limits.middle, rough, limits
+    )
     q = rough.q @ c.T
     low, high = q.min(axis=0), q.max(axis=0)
     room = limits.half - 0.5 * (high - low)

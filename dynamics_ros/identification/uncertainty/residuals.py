@@ -104,7 +104,7 @@ class Residuals:
 
     Attributes:
         torque: (n, nv) external torques [Nm or N].
-        q, v, load: (n, nv) positions, velocities, and joint torques without friction.
+        v, load: (n, nv) velocities, and joint torques without friction.
         reversal: (n, nv) share of a reversal, from 0 to 1.
         noise: (n, nv) variances of the torques due to noise of the samples.
         standing: (n, nv) whether joints are at rest.
@@ -112,7 +112,6 @@ class Residuals:
     """
 
     torque: Array
-    q: Array
     v: Array
     load: Array
     reversal: Array
@@ -189,6 +188,6 @@ def _residuals_of_stretch(
     standing = still[taken] >= STANDS_AFTER
     q = stretch.position[taken]
     return Residuals(
-        *(torque[taken], q, v[taken], load[taken], turning[taken]),
+        *(torque[taken], v[taken], load[taken], turning[taken]),
         *(noise.of_torques(robot, observer, q, stretch.period), standing, time[taken]),
     )
