@@ -286,22 +286,14 @@ def encoded(step):
     return JointSamples('encoded', ROBOT.joint_names, t, ticks, velocity, effort)
 
 
-def noise_of(samples):
-    return sample_noise(regular_stretches(samples), np.ones(ROBOT.nv))
-
-
-def chosen(step, left_over=0.0):
+def chosen(step):
     samples = encoded(step)
-    return chosen_observer(
-        ROBOT, noise_of(samples), samples.position, 1.0 / OBSERVER_CHOICE_RATE, left_over
-    )
-
-
-def test_fine_encoders_change_nothing():
-    assert chosen(1e-6) == ObserverChoice()
+    noise = sample_noise(regular_stretches(samples), np.ones(ROBOT.nv))
+    return chosen_observer(ROBOT, noise, samples.position, 1.0 / OBSERVER_CHOICE_RATE, 0.0)
 
 
 def test_coarse_encoders_ask_for_a_filter_and_coarser_ones_for_a_slower_one():
+    assert chosen(1e-6) == ObserverChoice()
     choices = [chosen(step) for step in (1e-4, 5e-4, 2e-3)]
     assert {one.kind for one in choices} == {'momentum_third_order'}
     gains = [one.gain for one in choices]

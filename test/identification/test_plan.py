@@ -75,13 +75,6 @@ def test_the_trajectory_is_a_message_with_the_same_points(planned):
     assert message['points'][7]['velocities'] == pytest.approx(v[7], abs=1e-8)
 
 
-def test_links_that_meet_are_seen():
-    clearance = Clearance(ROBOT, read_collision_geometry(FILE))
-    folded = np.array([[0.0, 0.0, 0.0, 2.6, 0.0, 1.6, 0.0]])
-    straight = np.zeros((1, 7))
-    assert clearance.smallest(folded) < clearance.smallest(straight)
-
-
 def test_without_coal_nothing_is_planned(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, 'coal', None)
     words = ['plan', '--robot', str(FILE), '--output', str(tmp_path / 'motion.yaml')]
