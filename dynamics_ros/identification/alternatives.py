@@ -112,25 +112,22 @@ class Misfit:
     """Misfit of a recording as a function of the scale of efforts and of gravity.
 
     Attributes:
-        count: number of averaged states.
         described: (3) described gravity [m/s^2].
     """
 
-    def __init__(self, robot: Robot, stretches: Sequence[Stretch]) -> None:
-        """Compute the regressors of averaged states of a described robot."""
-        q, v, a, self._effort = averaged_states(stretches)
+    def __init__(self, robot: Robot, states: States) -> None:
+        """Compute the regressors of ``averaged_states`` of a described robot."""
+        q, v, a, self._effort = states
         still, loose = np.zeros_like(q), robot.adjustable()
         none = loose.with_gravity((0.0, 0.0, 0.0)).regressor(q, still, still)
         along = [loose.with_gravity(tuple(g)).regressor(q, still, still) - none for g in np.eye(3)]
-        self.count, self.described = len(q), np.array([*robot.model.gravity])
+        self.described = np.array([*robot.model.gravity])
         bare = robot.regressor(q, v, a) - np.tensordot(self.described, along, 1)
         self._parts = np.stack([bare, *along])
         columns = np.stack([a, v, np.ones_like(v), np.tanh(v / COULOMB_SPEED)], axis=-1)
         self._drives = columns[:, :, np.newaxis] * np.eye(robot.nv)[..., np.newaxis]
-        self._bodies, inner = (
-            pseudo_inertia.described(robot),
-            {j.parent for j in robot.model.joints},
-        )
+        self._bodies = pseudo_inertia.described(robot)
+        inner = {joint.parent for joint in robot.model.joints}
         self._metric = [
             block * (1.0 if body in inner else TOOL_FACTOR)
             for body, block in enumerate(pseudo_inertia.metric(self._bodies))
@@ -213,11 +210,11 @@ def check_mounting(
         NotThisRobotError: another gravity explains the recording much better.
         UnusableRecordingError: the efforts contain no gravity torques.
     """
-    if sum(len(one) * one.period for one in stretches) < MIN_DURATION:
+    states = averaged_states(stretches)
+    duration = sum(len(one) * one.period for one in stretches)
+    if duration < MIN_DURATION or len(states[0]) < MIN_STATES:
         return []
-    misfit = Misfit(robot, stretches)
-    if misfit.count < MIN_STATES:
-        return []
+    misfit = Misfit(robot, states)
     # Signs of efforts are found with the described gravity, so the usual ones are compared too.
     signs = [scale, np.abs(scale)] if (scale < 0.0).any() else [scale]
     found = [misfit.compared(one, held) for one in signs]
@@ -274,13 +271,14 @@ def effort_scale(problem: Problem) -> tuple[Array, list[str]]:
             f'efforts of {", ".join(opposite)} have the opposite sign of the motor torques; '
             'effort.scale is negative there'
         )
-    if not 1.0 / MAX_RATIO < usual < MAX_RATIO:
-        misfit = Misfit(robot, problem.stretches)
+    states = averaged_states(problem.stretches)
+    if not 1.0 / MAX_RATIO < usual < MAX_RATIO and len(states[0]):
+        misfit = Misfit(robot, states)
         scale = signs / np.where(gains > 0.0, gains, usual)
         # A heavy tool makes efforts larger than described; nothing makes them much smaller.
         ratio = MISFIT_RATIO if usual > 1.0 else 1.0
         before, after = (misfit.explained(one, misfit.described)[0] for one in (signs, scale))
-        if misfit.count and ratio * after < before:
+        if ratio * after < before:
             findings.append(
                 f'efforts are about {usual:.3g} times the torques of the description: they seem to '
                 'be in other units (currents, or a share of the largest torque). effort.scale '
