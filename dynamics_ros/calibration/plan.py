@@ -21,7 +21,6 @@ from dynamics_ros.ros_yaml import yaml_text
 
 from .outputs import check_outputs
 from .recorded import add_robot_options
-from .tables import csv_text
 
 DURATIONS = 1.0, 600.0
 """Shortest and longest motion [s]."""
@@ -43,7 +42,7 @@ def plan(arguments: list[str]) -> None:
         type=Path,
         required=True,
         metavar='TRAJECTORY',
-        help='name of the .yaml or .csv file; both are written',
+        help='name of the .yaml file',
     )
     parser.add_argument(
         '--duration', type=float, default=20.0, help='duration [s], 1 to 600 (default: %(default)s)'
@@ -55,15 +54,12 @@ def plan(arguments: list[str]) -> None:
         help='least height of links in the root frame [m] (default: not checked)',
     )
     options = parser.parse_args(arguments)
-    if options.output.suffix not in ('.yaml', '.csv'):
-        raise InvalidArgumentError('--output', str(options.output), 'a name in .yaml or .csv')
+    if options.output.suffix != '.yaml':
+        raise InvalidArgumentError('--output', str(options.output), 'a name in .yaml')
     low, high = DURATIONS
     if not low <= options.duration <= high:
         raise InvalidArgumentError('--duration', f'{options.duration:g} s', f'{low:g} to {high:g}')
-    stem = options.output.with_suffix('')
-    files = [stem.with_suffix(suffix) for suffix in ('.yaml', '.csv')]
-    outputs: dict[str, Path | None] = {f'--output {file.name}': file for file in files}
-    check_outputs(outputs, [Path(options.robot)])
+    check_outputs({'--output': options.output}, [Path(options.robot)])
     text = read_description_file(options.robot)
     robot = Robot.from_urdf(text, gravity=options.gravity, locked_joints=dict(options.lock))
     if not robot.nv:
@@ -84,19 +80,12 @@ def plan(arguments: list[str]) -> None:
         else ''
     )
     lines.append(
-        f'{stem}.yaml, {stem}.csv: {excitation.time[-1]:g} s, condition number of the base '
+        f'{options.output}: {excitation.time[-1]:g} s, condition number of the base '
         f'parameters {excitation.condition:.1f}{apart}'
     )
     start = ', '.join(f'{n} {x:.3f}' for n, x in zip(robot.joint_names, excitation.q[0]))
     lines.append(f'move there first: {start}')
-    columns = {'position': excitation.q, 'velocity': excitation.v, 'acceleration': excitation.a}
-    yaml, csv = files
-    write_files(
-        {
-            yaml: trajectory_yaml(robot, excitation),
-            csv: csv_text(robot.joint_names, excitation.time, columns),
-        }
-    )
+    write_files({options.output: trajectory_yaml(robot, excitation)})
     print('\n'.join(lines))
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,14 +58,6 @@ WORDS = {
         *('actual_current', 'motor_current', 'torque', 'torques', 'tau_j', 'tau', 'current'),
     ),
 }
-
-
-def csv_text(joint_names: Sequence[str], time: Array, columns: dict[str, Array]) -> str:
-    """Returns CSV rows of the time and of quantities (n, joints) by name, with their names."""
-    header = ['time', *(f'{name}.{word}' for word in columns for name in joint_names)]
-    rows = np.column_stack([time, *columns.values()])
-    lines = [','.join(f'{x:.9g}' for x in row) for row in rows]
-    return '\n'.join([','.join(header), *lines]) + '\n'
 
 
 def read_table(path: Path) -> JointSamples:

@@ -122,7 +122,7 @@ def export_package(_inputs, folder):
 
 TOOLS = {
     calibrate: ('new.urdf', 'new.yaml', 'new.html'),
-    plan: ('plan.yaml', 'plan.csv'),
+    plan: ('plan.yaml',),
     calibrate_in_motion: (),
     write_summary: (f'{SUMMARY}/robot=arm/bag=day/part.parquet',),
     analyze: (),
