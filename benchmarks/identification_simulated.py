@@ -25,7 +25,6 @@ from dynamics_ros.identification import (
 )
 from dynamics_ros.identification import fit as fitting
 from dynamics_ros.identification.bodies.pseudo_inertia import Program, described, solve
-from dynamics_ros.identification.evaluation import friction_curve
 from dynamics_ros.identification.uncertainty import Learned, calibrated_robot, learn
 from dynamics_ros.identification.uncertainty.residuals import residuals_of
 
@@ -137,10 +136,8 @@ def _torque_error(arm: UnmodelledArm, found: Identified, motion: Motion) -> floa
     true, model = loads + arm.friction(motion, loads), found.effort_model
     own = calibrated_robot(found).inverse_dynamics(motion.q, motion.v, motion.a)
     own = own + model.rotor_inertia * motion.a
-    carried = own.copy()
-    own += np.stack(
-        [friction_curve(model, j, v, carried[:, j]) for j, v in enumerate(motion.v.T)], axis=1
-    )
+    rows = zip(motion.v, own, strict=True)
+    own += np.array([model.friction_torque(v, carried) - model.offset for v, carried in rows])
     moving = np.abs(motion.v) > SLOW
     return 100.0 * float(np.sqrt(((own - true)[moving] ** 2).sum() / (true[moving] ** 2).sum()))
 

@@ -16,9 +16,9 @@ def analyze_recordings() -> int:
 
 
 def calibrate_robot() -> int:
-    """Run ``calibration``, with the subcommand that moves a robot."""
+    """Run ``calibration``."""
     with command_line():
-        from .calibration.running.command import main
+        from .calibration.command import main
 
         return main()
 

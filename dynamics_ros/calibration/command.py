@@ -9,7 +9,6 @@ import json
 import logging
 import sys
 import time
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,22 +44,13 @@ from .results import (
 NAME = 'calibrate_robot'
 
 
-def main(
-    arguments: list[str] | None = None,
-    more: Mapping[str, Callable[[list[str]], None]] | None = None,
-) -> int:
-    """Runs the command; returns 0 if it succeeded.
-
-    Args:
-        arguments: command line arguments; None for those of the process.
-        more: additional subcommands by name.
-    """
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the command; returns 0 if it succeeded."""
     logging.basicConfig(format='%(levelname)s: %(message)s')
     given = sys.argv[1:] if arguments is None else arguments
-    tasks = {'plan': plan} | dict(more or {})
     try:
-        if given and given[0] in tasks:
-            tasks[given[0]](given[1:])
+        if given[:1] == ['plan']:
+            plan(given[1:])
         else:
             calibrate(given)
     except (DynamicsRosError, OSError) as error:
@@ -78,10 +68,12 @@ def calibrate(arguments: list[str]) -> None:
     Raises:
         DynamicsRosError, OSError: a file or option is not valid, or the robot cannot be identified.
     """
-    options = parser().parse_args(arguments)
+    options = _parser().parse_args(arguments)
     started = time.perf_counter()
     paths = [*options.recordings, *options.test]
-    check_outputs(output_files(options), [Path(options.robot), *paths])
+    outputs = ('output', 'parameters', 'report')
+    files = {f'--{name}': getattr(options, name) for name in outputs}
+    check_outputs(files, [Path(options.robot), *paths])
     subject = read_subject(
         options.robot,
         paths,
@@ -116,11 +108,6 @@ def calibrate(arguments: list[str]) -> None:
         print(json.dumps(result | {'seconds': round(time.perf_counter() - started, 3)}))
 
 
-def output_files(options: argparse.Namespace) -> dict[str, Path | None]:
-    """Files that an identification writes, by the name of the option."""
-    return {f'--{name}': getattr(options, name) for name in ('output', 'parameters', 'report')}
-
-
 def _identified(
     subject: Subject, train: list[JointSamples], options: argparse.Namespace
 ) -> tuple[Identified, list[JointSamples], str, dict[str, Any]]:
@@ -137,7 +124,7 @@ def _identified(
         identified, payload = identify_with_payload(robot, empty, loaded, options.load)
         converted = bool((np.abs(identified.effort_model.scale) != 1.0).any())
         texts = payload_text(payload, converted), payload_json(payload, converted)
-        return identified, loaded if payload.swapped else empty, *texts
+        return identified, empty, *texts
     frame, *words = options.drive_gains
     try:
         mass, x, y, z = (float(word) for word in words)
@@ -150,12 +137,12 @@ def _identified(
     return identified, empty, gains_text(gains, names), gains_json(gains, names)
 
 
-def parser() -> argparse.ArgumentParser:
+def _parser() -> argparse.ArgumentParser:
     """Returns the parser of the options of an identification."""
     parser = argparse.ArgumentParser(
         prog=NAME,
         description=__doc__,
-        epilog=f'{NAME} plan --help: plan a trajectory; {NAME} run --help: run it on a robot',
+        epilog=f'{NAME} plan --help: plan a trajectory',
     )
     parser.add_argument(
         'recordings',

@@ -25,12 +25,7 @@ from dynamics_ros.estimation.contact_settings import ContactSettings
 from dynamics_ros.estimation.payload_identification import estimate_of
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.files import write_files
-from dynamics_ros.identification import (
-    JointSamples,
-    UnusableRecordingError,
-    identify,
-    identify_with_payload,
-)
+from dynamics_ros.identification import JointSamples, identify, identify_with_payload
 from dynamics_ros.identification.uncertainty import (
     Drives,
     Recorder,
@@ -192,17 +187,12 @@ class LoadedRunWatch(MotionRecording):
         """Return the payload.
 
         Raises:
-            DynamicsRosError: the samples are not sufficient, or the runs are swapped.
+            DynamicsRosError: the samples are not sufficient, or the runs are interchanged.
         """
         robot, samples = self._empty.robot, self.torques
         identified, found = identify_with_payload(
             robot, [self._empty.samples], [samples], self._frame, scale=np.ones(robot.nv)
         )
-        if found.swapped:
-            raise UnusableRecordingError(
-                f'the robot carries {found.mass:.2f} kg less than in the run that is said to be '
-                'without payload: repeat both runs'
-            )
         residual = float(np.sqrt((identified.train.residual**2).mean()))
         rows, count = len(identified.train.time), self.recorder.count
         pi, covariance = found.parameters, found.covariance

@@ -8,24 +8,19 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from yaml import YAMLError
 
 from dynamics_ros.command_line import finite
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.files import write_files
+from dynamics_ros.identification.excitation.clearance import Clearance
 from dynamics_ros.identification.excitation.fourier import Excitation, plan_excitation
-from dynamics_ros.identification.excitation.way import Clearance, Motion
 from dynamics_ros.model.collision_geometry import read_collision_geometry
 from dynamics_ros.model.description_file import read_description_file
 from dynamics_ros.robot import Robot
-from dynamics_ros.ros_yaml import read_yaml, yaml_text
+from dynamics_ros.ros_yaml import yaml_text
 
 from .outputs import check_outputs
 from .recorded import add_robot_options
-from .tables import csv_text
-
-MAX_DURATION = 3600.0
-"""s of a trajectory that is read."""
 
 DURATIONS = 1.0, 600.0
 """Shortest and longest motion [s]."""
@@ -47,7 +42,7 @@ def plan(arguments: list[str]) -> None:
         type=Path,
         required=True,
         metavar='TRAJECTORY',
-        help='name of the .yaml or .csv file; both are written',
+        help='name of the .yaml file',
     )
     parser.add_argument(
         '--duration', type=float, default=20.0, help='duration [s], 1 to 600 (default: %(default)s)'
@@ -59,15 +54,12 @@ def plan(arguments: list[str]) -> None:
         help='least height of links in the root frame [m] (default: not checked)',
     )
     options = parser.parse_args(arguments)
-    if options.output.suffix not in ('.yaml', '.csv'):
-        raise InvalidArgumentError('--output', str(options.output), 'a name in .yaml or .csv')
+    if options.output.suffix != '.yaml':
+        raise InvalidArgumentError('--output', str(options.output), 'a name in .yaml')
     low, high = DURATIONS
     if not low <= options.duration <= high:
         raise InvalidArgumentError('--duration', f'{options.duration:g} s', f'{low:g} to {high:g}')
-    stem = options.output.with_suffix('')
-    files = [stem.with_suffix(suffix) for suffix in ('.yaml', '.csv')]
-    outputs: dict[str, Path | None] = {f'--output {file.name}': file for file in files}
-    check_outputs(outputs, [Path(options.robot)])
+    check_outputs({'--output': options.output}, [Path(options.robot)])
     text = read_description_file(options.robot)
     robot = Robot.from_urdf(text, gravity=options.gravity, locked_joints=dict(options.lock))
     if not robot.nv:
@@ -80,40 +72,21 @@ def plan(arguments: list[str]) -> None:
     )
     lines = [f'without collision shapes: {problem}' for problem in geometry.problems]
     if not geometry.triangles:
-        lines.append(without_shapes(options.floor))
+        below = '' if options.floor is None else ' and go below the floor: --floor has no effect'
+        lines.append(f'the description has no shapes for collision: links may touch{below}')
     apart = (
         f', links at least {excitation.clearance:.3f} m apart'
         if np.isfinite(excitation.clearance)
         else ''
     )
     lines.append(
-        f'{stem}.yaml, {stem}.csv: {excitation.time[-1]:g} s, condition number of the base '
+        f'{options.output}: {excitation.time[-1]:g} s, condition number of the base '
         f'parameters {excitation.condition:.1f}{apart}'
     )
     start = ', '.join(f'{n} {x:.3f}' for n, x in zip(robot.joint_names, excitation.q[0]))
     lines.append(f'move there first: {start}')
-    columns = {'position': excitation.q, 'velocity': excitation.v, 'acceleration': excitation.a}
-    yaml, csv = files
-    write_files(
-        {
-            yaml: trajectory_yaml(robot, excitation),
-            csv: csv_text(robot.joint_names, excitation.time, columns),
-        }
-    )
-    lines.append('expected deviations, for efforts known to 2 % of their limits:')
-    lines += [
-        f'  {value:10.4g} +- {deviation:8.2g}  {name}'
-        for name, value, deviation in zip(
-            excitation.names, excitation.values, excitation.deviations, strict=True
-        )
-    ]
+    write_files({options.output: trajectory_yaml(robot, excitation)})
     print('\n'.join(lines))
-
-
-def without_shapes(floor: float | None) -> str:
-    """A sentence on what is not checked of a robot whose description has no collision shapes."""
-    below = '' if floor is None else ' and go below the floor: --floor has no effect'
-    return f'the description has no shapes for collision: links may touch{below}'
 
 
 def trajectory_yaml(robot: Robot, excitation: Excitation) -> str:
@@ -128,39 +101,3 @@ def trajectory_yaml(robot: Robot, excitation: Excitation) -> str:
         points.append({**point, 'time_from_start': seconds})
     content = {'joint_names': list(robot.joint_names), 'points': points}
     return yaml_text(content, default_flow_style=None)
-
-
-def read_trajectory(path: Path) -> Motion:
-    """Reads a trajectory written by ``plan``, or another JointTrajectory in YAML.
-
-    Raises:
-        InvalidArgumentError: the file contains no valid trajectory.
-    """
-    try:
-        content = read_yaml(path)
-        names, points = tuple(content['joint_names']), content['points']
-        stamps = [point['time_from_start'] for point in points]
-        time = np.array([float(one['sec']) + 1e-9 * float(one['nanosec']) for one in stamps])
-        columns = [
-            np.array([point[word] for point in points], dtype=np.float64)
-            for word in ('positions', 'velocities', 'accelerations')
-        ]
-    except (OSError, YAMLError, TypeError, KeyError, ValueError) as error:
-        problem = f'{path}: {type(error).__name__}: {error}'
-        raise InvalidArgumentError(
-            'trajectory', problem, 'a file of calibrate_robot plan'
-        ) from error
-    if not all(isinstance(name, str) for name in names):
-        problem = f'{path}: a name in joint_names is not a text for YAML: {names}'
-        raise InvalidArgumentError('trajectory', problem, 'the names quoted, as in "y"')
-    whole = all(column.shape == (len(time), len(names)) for column in columns)
-    forward = (
-        len(time) > 1
-        and time[0] >= 0.0
-        and time[-1] <= MAX_DURATION
-        and bool((np.diff(time) > 0.0).all())
-    )
-    if not whole or not forward or len(set(names)) < len(names):
-        problem = f'{path}: its points do not match its joints, or its times do not increase'
-        raise InvalidArgumentError('trajectory', problem, 'a file of calibrate_robot plan')
-    return Motion(names, time, *columns)

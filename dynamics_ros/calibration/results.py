@@ -14,7 +14,6 @@ import numpy as np
 
 from dynamics_ros.command_line import Block
 from dynamics_ros.identification import DriveGains, Evaluation, Identified, Payload
-from dynamics_ros.identification.evaluation import friction_curve
 from dynamics_ros.identification.uncertainty import Learned
 from dynamics_ros.recordings.page import figure, page, table
 
@@ -22,9 +21,6 @@ EFFORT_MODEL = (
     *('scale', 'offset', 'rotor_inertia', 'viscous', 'coulomb', 'stribeck', 'load_friction'),
     *('friction_velocity', 'stribeck_velocity'),
 )
-
-ACCURATE = 0.01
-"""Ratio of the deviation of a mass to the mass up to which the mass is accurate."""
 
 NOTED = 0.03
 """Difference of the weight of the robot from that of its description that is reported."""
@@ -67,7 +63,6 @@ def as_json(
         'consistent': identified.consistent,
         'cutoff_hz': identified.maker.filtering.narrow,
         'findings': sentences,
-        'not_identifiable': list(identified.missing),
     }
 
 
@@ -127,7 +122,6 @@ def payload_json(payload: Payload, converted: bool) -> dict[str, Any]:
             'mass_standard_deviation': payload.mass_deviation,
             'center_of_mass': payload.center_of_mass.tolist(),
             'center_of_mass_standard_deviation': payload.center_of_mass_deviation.tolist(),
-            'swapped': payload.swapped,
             'own_weight': payload.own_weight,
             'only_as_exact_as_described_masses': converted,
         }
@@ -147,8 +141,6 @@ def payload_text(payload: Payload, converted: bool = False) -> str:
         f'payload at {payload.frame}: {payload.mass:.3f} +- {payload.mass_deviation:.3f} kg, '
         f'centre of mass at {center} mm.'
     )
-    if payload.swapped:
-        text += ' The last recording is the one without the payload.'
     if abs(payload.own_weight - 1.0) >= NOTED:
         text += (
             f' The robot itself weighs {payload.own_weight:.2f} times what its description '
@@ -160,11 +152,6 @@ def payload_text(payload: Payload, converted: bool = False) -> str:
             ' Efforts were not in Nm and were converted by the masses of the description: mass and '
             'centre of mass are only as exact as those masses, and the deviations do not include '
             'that error. A recording with a known load (--drive-gains) gives the conversion.'
-        )
-    if payload.mass_deviation > ACCURATE * payload.mass:
-        text += (
-            ' The mass would be determined more accurately by runs of the same motion (one plan), '
-            'longer ones, or ones in which the joints that carry the payload move further.'
         )
     return text
 
@@ -217,10 +204,6 @@ def report(identified: Identified, tested: Evaluation | None, sentences: Sequenc
     parts.append(f'<p>The plots show the recordings that were {what} for the identification.</p>')
     for joint, name in enumerate(identified.robot.joint_names):
         parts.append(f'<h2>{escape(name)}</h2>{_picture(identified, shown, joint)}')
-    if identified.missing:
-        parts.append('<h2>Motions that would determine the remaining parameters</h2><ul>')
-        parts += [f'<li>{escape(sentence)}</li>' for sentence in identified.missing]
-        parts.append('</ul>')
     parts += ['<h2>Parameters</h2>', _parameters(identified)]
     return page('Calibration', parts)
 
@@ -262,8 +245,9 @@ def _picture(identified: Identified, shown: Evaluation, joint: int) -> str:
     friction.plot(v, shown.friction[step, joint], '.', color='#888', markersize=2.0, label='data')
     if np.abs(v).max() > MOVING:
         curve = np.linspace(v.min(), v.max(), 400)
-        usual = identified.fit.loads[joint]
-        modelled = friction_curve(identified.effort_model, joint, curve, usual)
+        model, loads = identified.effort_model, identified.fit.loads
+        every = np.tile(curve[:, np.newaxis], len(loads))
+        modelled = [model.friction_torque(v, loads)[joint] - model.offset[joint] for v in every]
         friction.plot(curve, modelled, color='#c03030', label='modelled')
     else:
         friction.set_title('did not move: its friction is unknown', fontsize='small')

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Reader and writer of joint states in tables with named columns.
+"""Reader of joint states in tables with named columns.
 
 A column is named after a joint and a quantity, in either order: ``shoulder.position``,
 ``position_shoulder``, ``q_shoulder``, ``tau.shoulder``; or ``q1``, ``dq1``, ``tau1`` for joints
@@ -13,14 +13,12 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.files import write_files
 from dynamics_ros.identification import JointSamples, UnusableRecordingError
 from dynamics_ros.identification.joint_states.joint_matching import common_prefix
 
@@ -46,9 +44,6 @@ UNITS = {'s': 1.0, 'sec': 1.0, 'secs': 1.0, 'ms': 1e-3, 'us': 1e-6, 'ns': 1e-9}
 SECONDS = ('sec', 'secs', 'stamp.sec', 'stamp.secs', 'header.stamp.sec', 'header.stamp.secs')
 NANOSECONDS = {'sec': 'nanosec', 'secs': 'nsecs'}
 
-MIN_INTERVAL, MAX_INTERVAL = 1e-4, 1.0
-"""Range of plausible sample intervals [s]; otherwise the stamps are in another unit of time."""
-
 WORDS = {
     'position': (
         *('position', 'positions', 'joint_position', 'actual_position', 'pos', 'angle'),
@@ -65,25 +60,6 @@ WORDS = {
 }
 
 
-def write_table(path: Path, samples: JointSamples) -> None:
-    """Writes joint states as CSV in the format of ``read_table``.
-
-    Raises:
-        NotWrittenError: the file cannot be written.
-    """
-    parts = {'position': samples.position, 'velocity': samples.velocity, 'effort': samples.effort}
-    known = {word: values for word, values in parts.items() if values is not None}
-    write_files({path: csv_text(samples.joint_names, samples.time, known)})
-
-
-def csv_text(joint_names: Sequence[str], time: Array, columns: dict[str, Array]) -> str:
-    """Returns CSV rows of the time and of quantities (n, joints) by name, with their names."""
-    header = ['time', *(f'{name}.{word}' for word in columns for name in joint_names)]
-    rows = np.column_stack([time, *columns.values()])
-    lines = [','.join(f'{x:.9g}' for x in row) for row in rows]
-    return '\n'.join([','.join(header), *lines]) + '\n'
-
-
 def read_table(path: Path) -> JointSamples:
     """Reads the joint states of a CSV or Parquet file.
 
@@ -91,46 +67,43 @@ def read_table(path: Path) -> JointSamples:
         UnusableRecordingError: the file cannot be read, or columns are missing; lists the columns.
     """
     try:
-        columns, notes = _read_csv(path) if path.suffix.lower() == '.csv' else _read_parquet(path)
+        columns, note = _read_csv(path) if path.suffix.lower() == '.csv' else _read_parquet(path)
         if not columns:
             raise ValueError(f'no columns of numbers; {EXPECTED}')
-        time, used, note = _time(columns)
+        time, used = _time(columns)
         others = {name: values for name, values in columns.items() if name not in used}
         joints, found = _quantities(others)
     except (OSError, ValueError) as error:
         cure = '; save it as text in UTF-8' if isinstance(error, UnicodeDecodeError) else ''
         raise UnusableRecordingError(f'{path}: cannot be read: {error}{cure}') from error
+    notes = (f'{path.name}: {note}',) if note else ()
+    velocity = found.get('velocity')
     return JointSamples(
-        path.name,
-        joints,
-        time,
-        found['position'],
-        found.get('velocity'),
-        found['effort'],
-        tuple(f'{path.name}: {text}' for text in (*notes, note) if text),
+        path.name, joints, time, found['position'], velocity, found['effort'], notes
     )
 
 
-def _read_csv(path: Path) -> tuple[dict[str, Array], list[str]]:
-    """Reads columns separated by commas, semicolons or tabs, by name; returns also notes.
+def _read_csv(path: Path) -> tuple[dict[str, Array], str]:
+    """Reads columns separated by commas, semicolons or tabs, by name; returns also a note or ''.
 
     Raises:
         OSError, ValueError: the file cannot be read.
     """
-    lines = path.read_text(encoding='utf-8-sig').splitlines()
+    lines = [line for line in path.read_text(encoding='utf-8-sig').splitlines() if line.strip()]
     # Comments may precede the line of names, which may itself begin with '#'.
-    comments = [line for line in lines[:100] if line.startswith('#')]
-    lines = [line for line in lines if line.strip() and not line.startswith('#')]
-    separator = max(SEPARATORS, key=(lines or comments or [''])[0].count)
-    if comments and lines and comments[-1].count(separator) == lines[0].count(separator):
-        lines.insert(0, comments[-1].lstrip('#'))
+    while len(lines) > 1 and lines[0].startswith('#') and lines[1].startswith('#'):
+        del lines[0]
+    if lines and lines[0].startswith('#'):
+        widths = [max(map(line.count, SEPARATORS)) for line in lines[:2]]
+        lines[0] = lines[0].lstrip('#')
+        lines = lines if widths[0] == widths[-1] else lines[1:]
     if len(lines) < 2:
         raise ValueError('it holds names of columns, and no rows' if lines else 'it is empty')
+    separator = max(SEPARATORS, key=lines[0].count)
     header = [name.strip().strip('"\'') for name in lines[0].split(separator)]
     for name in header:
         if name and header.count(name) > 1:
             raise ValueError(f'two columns are named {name!r}')
-    commas = separator == ';' and '.' not in ''.join(lines[1:20])
     whole = [line for line in lines[1:] if line.count(separator) == len(header) - 1]
     broken = len(lines) - 1 - len(whole)
     if broken > MAX_BROKEN * len(lines) + 1:
@@ -138,36 +111,17 @@ def _read_csv(path: Path) -> tuple[dict[str, Array], list[str]]:
             f'{broken} of {len(lines) - 1} lines have another number of columns than the '
             f'{len(header)} names'
         )
-    texts = [line.replace(',', '.') for line in whole] if commas else whole
     try:
-        values = np.loadtxt(texts, delimiter=separator, ndmin=2)
+        values = np.loadtxt(whole, delimiter=separator, ndmin=2)
     except ValueError:  # columns of text, or empty cells
         with warnings.catch_warnings():
             warnings.simplefilter('ignore')
-            values = np.genfromtxt(texts, delimiter=separator, ndmin=2)
-    columns: dict[str, Array] = {}
-    for k, (name, column) in enumerate(zip(header, values.T, strict=True)):
-        if name:
-            number = np.isfinite(column).any()
-            columns[name] = column if number else _dates([x.split(separator)[k] for x in whole])
-    return columns, [f'lines that are not whole are skipped: {broken}'] if broken else []
+            values = np.genfromtxt(whole, delimiter=separator, ndmin=2)
+    columns = {name: column for name, column in zip(header, values.T, strict=True) if name}
+    return columns, f'lines that are not whole are skipped: {broken}' if broken else ''
 
 
-def _dates(texts: list[str]) -> Array:
-    """Converts dates and times to seconds; NaN if the texts are none."""
-    try:
-        dates = np.array([text.strip().strip('"').rstrip('Z') for text in texts], 'datetime64[ns]')
-    except ValueError:
-        return np.full(len(texts), np.nan)
-    return _seconds(dates)
-
-
-def _seconds(dates: NDArray[np.datetime64]) -> Array:
-    whole = dates.astype('datetime64[ns]').astype(np.int64).astype(np.float64)
-    return np.asarray(1e-9 * whole)
-
-
-def _read_parquet(path: Path) -> tuple[dict[str, Array], list[str]]:
+def _read_parquet(path: Path) -> tuple[dict[str, Array], str]:
     """Reads columns by name; a column of lists gives one per element, such as ``effort[0]``.
 
     Raises:
@@ -189,7 +143,8 @@ def _read_parquet(path: Path) -> tuple[dict[str, Array], list[str]]:
         column: Any = table[name]
         kind = column.type
         if kinds.is_timestamp(kind):
-            columns[name] = _seconds(column.to_numpy())
+            stamps = column.to_numpy().astype('datetime64[ns]').astype(np.int64)
+            columns[name] = 1e-9 * stamps.astype(np.float64)
         elif kinds.is_floating(kind) or kinds.is_integer(kind):
             columns[name] = np.asarray(column.to_numpy(), dtype=np.float64)
         elif kinds.is_list(kind) or kinds.is_fixed_size_list(kind):
@@ -199,7 +154,7 @@ def _read_parquet(path: Path) -> tuple[dict[str, Array], list[str]]:
                 (count,) = lengths
                 values = np.array([[np.nan] * count if row is None else row for row in rows], float)
                 columns |= {f'{name}[{k}]': values[:, k] for k in range(count)}
-    return columns, []
+    return columns, ''
 
 
 def _quantities(columns: dict[str, Array]) -> tuple[tuple[str, ...], dict[str, Array]]:
@@ -209,7 +164,13 @@ def _quantities(columns: dict[str, Array]) -> tuple[tuple[str, ...], dict[str, A
         ValueError: positions or efforts are missing, or two columns have the same meaning.
     """
     found: dict[str, dict[str, Array]] = {kind: {} for kind in WORDS}
-    for name, (kind, joint) in _meanings(list(columns)).items():
+    # Names may begin with a topic or table name.
+    common = common_prefix(list(columns) or [''])
+    begin = max(common.rfind('/'), common.rfind('.')) + 1
+    read = [{name: _meaning(name[k:]) for name in columns} for k in (0, begin)]
+    for name, (kind, joint) in max(read, key=lambda one: len({k for k, _ in one.values()})).items():
+        if not kind:
+            continue
         if joint in found[kind]:
             raise ValueError(f'two columns hold the {kind} of {joint}')
         found[kind][joint] = columns[name]
@@ -229,17 +190,6 @@ def _quantities(columns: dict[str, Array]) -> tuple[tuple[str, ...], dict[str, A
     }
 
 
-def _meanings(names: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Returns quantity and joint of the columns that contain joint states."""
-    whole = {name: _meaning(name) for name in names}
-    # Names may begin with a topic or table name.
-    common = common_prefix(names or [''])
-    begin = max(common.rfind('/'), common.rfind('.')) + 1
-    short = {name: _meaning(name[begin:]) for name in names}
-    chosen = max((whole, short), key=lambda one: len({kind for kind, _ in one.values()} - {''}))
-    return {name: meaning for name, meaning in chosen.items() if meaning[0]}
-
-
 def _meaning(column: str) -> tuple[str, str]:
     """Returns quantity and joint of a column; '' for both if it contains something else."""
     bare = re.sub(r'\s*[\[(][A-Za-z][A-Za-z/^*0-9 .]*[\])]$', '', column.strip())
@@ -254,42 +204,32 @@ def _meaning(column: str) -> tuple[str, str]:
     return '', ''
 
 
-def _time(columns: dict[str, Array]) -> tuple[Array, list[str], str]:
-    """Returns stamps [s], the names of their columns, and a note if the unit is assumed, or ''.
+def _time(columns: dict[str, Array]) -> tuple[Array, list[str]]:
+    """Returns stamps [s] and the names of their columns.
 
     Raises:
         ValueError: there is no column of time.
     """
-    bare = {_normalized(name): name for name in columns}
+    # In lower case, with a bracketed unit as suffix and no prefix.
+    bare = {
+        re.sub(r'\s*[\[(](n?s|ms|us|sec)[\])]$', r'_\1', name.strip().lower()).lstrip('%_/.'): name
+        for name in columns
+    }
     for seconds in SECONDS:
-        begin, _, word = seconds.rpartition('.')
-        rest = '.'.join(part for part in (begin, NANOSECONDS[word]) if part)
+        rest = re.sub('secs?$', lambda word: NANOSECONDS[word[0]], seconds)
         if seconds in bare and rest in bare:
             both = [bare[seconds], bare[rest]]
-            return columns[both[0]] + 1e-9 * columns[both[1]], both, ''
+            return columns[both[0]] + 1e-9 * columns[both[1]], both
     for plain, name in bare.items():
         stem, _, unit = plain.rpartition('_')
-        if stem in TIMES and unit in UNITS:
-            return columns[name] * UNITS[unit], [name], ''
-    for name in (name for plain, name in bare.items() if plain in TIMES):
-        stamps = columns[name]
-        if len(stamps) and not np.isfinite(stamps).any():
-            raise ValueError(f'the column {name!r} holds no numbers; seconds are expected')
-        steps = np.diff(stamps[np.isfinite(stamps)])
-        step = float(np.median(steps[steps > 0.0])) if (steps > 0.0).any() else 0.0
-        for unit in ('s', 'ms', 'us', 'ns'):
-            if MIN_INTERVAL <= step * UNITS[unit] <= MAX_INTERVAL:
-                note = f'stamps seem to be in {unit}' if unit != 's' else ''
-                return stamps * UNITS[unit], [name], note
-        return stamps, [name], ''
+        if plain in TIMES or (stem in TIMES and unit in UNITS):
+            stamps = columns[name] * UNITS.get(unit if stem in TIMES else 's', 1.0)
+            if len(stamps) and not np.isfinite(stamps).any():
+                raise ValueError(f'the column {name!r} holds no numbers; seconds are expected')
+            return stamps, [name]
     if all(re.fullmatch(r'[-+.\deE]+', name) for name in columns):
         raise ValueError(f'its first line holds numbers, no names of columns; {EXPECTED}')
     raise ValueError(f'no column of time among {_listed(columns)}; name it "time" [s] or "time_ns"')
-
-
-def _normalized(name: str) -> str:
-    """Returns a column name in lower case, with a bracketed unit as suffix and no prefix."""
-    return re.sub(r'\s*[\[(](n?s|ms|us|sec)[\])]$', r'_\1', name.strip().lower()).lstrip('%_/.')
 
 
 def _listed(columns: dict[str, Array]) -> str:

@@ -49,10 +49,8 @@ def _write(options: argparse.Namespace, parser: argparse.ArgumentParser) -> Sequ
         if options.tool is not None:
             parser.error('--tool requires --ros2-control')
         kernels = [name for name in options.kernels.split(',') if name]
-        return export_kernels(
-            _robot(options), kernels, options.output, options.prefix, options.casadi
-        )
-    for name in ('kernels', 'prefix', 'casadi'):
+        return export_kernels(_robot(options), kernels, options.output, options.prefix)
+    for name in ('kernels', 'prefix'):
         if getattr(options, name):
             parser.error(f'--{name} and --ros2-control: a package has its own kernels and names')
     text = read_description_file(options.robot)
@@ -67,11 +65,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument('--kernels', metavar='NAMES', help='comma-separated names; see --list')
     parser.add_argument('--output', metavar='FOLDER', help='folder for the files')
     parser.add_argument('--prefix', help='prefix of all names in C (default: name of the robot)')
-    parser.add_argument(
-        '--casadi',
-        action='store_true',
-        help='also write external functions for CasADi, with Jacobians',
-    )
     parser.add_argument(
         '--ros2-control',
         metavar='NAME',

@@ -28,7 +28,6 @@ from dynamics_ros.kernels.source import c_function
 from dynamics_ros.model import Model
 from dynamics_ros.robot import Robot
 
-from .casadi_interface import interface, jacobian_of
 from .layout import Function, header, source
 
 
@@ -37,7 +36,6 @@ def export_kernels(
     kernels: Iterable[str],
     folder: str | os.PathLike[str],
     prefix: str | None = None,
-    casadi: bool = False,
 ) -> tuple[Path, Path]:
     """Write kernels of a robot as C99 code that needs only math.h and also compiles as C++.
 
@@ -50,7 +48,6 @@ def export_kernels(
             or ``'jacobian:tool0:local'``.
         folder: folder of the files; it is created if it does not exist.
         prefix: prefix of the files and of all names in them; the robot's name by default.
-        casadi: whether the C file also contains external functions of CasADi, with Jacobians.
 
     Returns:
         The paths of ``<prefix>_kernels.c`` and ``<prefix>_kernels.h``.
@@ -73,24 +70,22 @@ def export_kernels(
     if not texts:
         raise InvalidArgumentError('kernels', 'none', 'at least one')
     keys = [key_of(text, robot.model) for text in texts]
-    code, declarations = write_package(folder, kernel_files(robot, keys, prefix, casadi))
+    code, declarations = write_package(folder, kernel_files(robot, keys, prefix))
     return code, declarations
 
 
-def kernel_files(
-    robot: Robot, keys: Iterable[Key], prefix: str, casadi: bool = False
-) -> dict[str, str]:
+def kernel_files(robot: Robot, keys: Iterable[Key], prefix: str) -> dict[str, str]:
     """Texts of ``<prefix>_kernels.c`` and ``<prefix>_kernels.h``, by file name.
 
     Args:
-        robot, prefix, casadi: as for ``export_kernels``.
+        robot, prefix: as for ``export_kernels``.
         keys: keys of the kernels, in the order of their functions.
 
     Raises:
         InvalidArgumentError: two kernels would have the same name in C.
         SingularError: a kernel inverts the mass matrix, and a joint moves nothing that has mass.
     """
-    functions = _functions(robot.model, keys, prefix, casadi)
+    functions = _functions(robot.model, keys, prefix)
     return {
         f'{prefix}_kernels.c': source(robot, functions, prefix, writer()),
         f'{prefix}_kernels.h': header(robot, functions, prefix, writer()),
@@ -115,7 +110,7 @@ def write_package(folder: str | os.PathLike[str], texts: Mapping[str, str]) -> l
     return list(contents)
 
 
-def _functions(model: Model, keys: Iterable[Key], prefix: str, casadi: bool) -> list[Function]:
+def _functions(model: Model, keys: Iterable[Key], prefix: str) -> list[Function]:
     """Traces and C code of the kernels, without duplicates, in the order of the keys."""
     functions: dict[str, Function] = {}
     for key in dict.fromkeys(keys):
@@ -127,11 +122,6 @@ def _functions(model: Model, keys: Iterable[Key], prefix: str, casadi: bool) -> 
         formula = define(model, key)
         traced = trace(formula.function, formula.inputs, name, ' '.join(key))
         functions[name] = Function(key, traced, c_function(traced))
-        if casadi:
-            slopes = jacobian_of(traced, formula)
-            functions[name] = functions[name]._replace(
-                external=interface(traced, slopes), traces=[] if slopes is None else [slopes]
-            )
     return list(functions.values())
 
 

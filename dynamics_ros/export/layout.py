@@ -15,8 +15,6 @@ from dynamics_ros.model import ROOT, Joint
 from dynamics_ros.model.joints import Entries
 from dynamics_ros.robot import Robot
 
-from .casadi_interface import INTEGER
-
 RATES = {'m': '[m/s], [m/s^2], [N]', 'rad': '[rad/s], [rad/s^2], [N m]'}
 """Units of velocity, acceleration and torque by the unit of the position."""
 
@@ -28,29 +26,23 @@ class Function(NamedTuple):
         key: name and options of the kernel.
         trace: trace with the name of the C function.
         code: C code of the trace.
-        external: lines of the external functions for CasADi.
-        traces: additional traces that the external functions call.
     """
 
     key: Key
     trace: Trace
     code: CFunction
-    external: Sequence[str] = ()
-    traces: Sequence[Trace] = ()
 
 
 def source(robot: Robot, functions: Sequence[Function], prefix: str, writer: str) -> str:
     """Text of the C file."""
     lines = comment([f'Kernels of the robot {robot.name}, written by {writer}.'])
     lines += [f'#include "{prefix}_kernels.h"', '', '#include <math.h>', '']
-    lines += helpers(x for function in functions for x in (function.trace, *function.traces))
-    if any(function.external for function in functions):
-        lines += INTEGER
+    lines += helpers(function.trace for function in functions)
     if robot.joint_names:
         names = ',\n    '.join(_quoted(name) for name in robot.joint_names)
         lines += [f'{_joint_names(robot, prefix)} = {{', f'    {names}', '};', '']
     for function in functions:
-        lines += [*function.code.lines, '', *function.external]
+        lines += [*function.code.lines, '']
     return '\n'.join(lines)
 
 

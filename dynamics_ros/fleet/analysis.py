@@ -18,7 +18,7 @@ from concurrent.futures import (
     wait,
 )
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, reduce
 from itertools import groupby
@@ -28,17 +28,14 @@ from typing import Any
 import numpy as np
 
 from dynamics_ros.errors import DynamicsRosError
-from dynamics_ros.files import completed
 from dynamics_ros.identification.joint_states.joint_matching import match_joints, standing_still
 from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.parameters.robot import RobotParameters
 from dynamics_ros.reasons import Counts
-from dynamics_ros.recordings.bag import JOINT_STATE, Recording, RecordingError, RecordingWriter
+from dynamics_ros.recordings.bag import JOINT_STATE, Recording, RecordingError
 from dynamics_ros.recordings.command import interrupted_by_signals
-from dynamics_ros.recordings.estimates import EstimateWriter, copied
 from dynamics_ros.recordings.settings import EstimationSettings
 from dynamics_ros.recordings.states import (
-    BATCH,
     ODOMETRY,
     PAYLOAD,
     EstimatedBlock,
@@ -54,17 +51,12 @@ from dynamics_ros.recordings.states import (
 )
 from dynamics_ros.settings import NUMBERS, declared, replaced
 
-from .contacts import ContactEvents, PayloadWatch
+from .contacts import ContactEvents
 from .results import (
     EVENTS,
-    SIGNALS,
     SUMMARY,
-    WRITTEN,
     Bag,
-    folder_name,
     place,
-    table_writer,
-    write_columns,
     write_rows,
 )
 from .statistics import BLOCK, ClockWatch, JointResiduals, ResidualSums, Samples
@@ -94,8 +86,6 @@ class Task:
         settings: settings of the estimators.
         topic: topic of the joint states; None selects the one with most messages.
         free_motion: nothing has touched the robots, so that all detected contacts are false.
-        signals: whether to write one row per sample.
-        bags: storage of bags with inputs and estimates, 'mcap' or 'sqlite3'; '' writes none.
     """
 
     output: Path
@@ -103,8 +93,6 @@ class Task:
     settings: EstimationSettings = field(default_factory=EstimationSettings)
     topic: str | None = None
     free_motion: bool = False
-    signals: bool = False
-    bags: str = ''
 
 
 Analyze = Callable[[Task, Bag], dict[str, Any]]
@@ -122,9 +110,8 @@ def analyze(task: Task, bag: Bag) -> dict[str, Any]:
         expected = isinstance(error, DynamicsRosError | OSError | ValueError | ArithmeticError)
         summary = _failed(bag, (expected and str(error)) or repr(error))
         with suppress(OSError):
-            # Remove results of an earlier run.
-            for table in (EVENTS, SIGNALS):
-                place(task.output, table, bag).unlink(missing_ok=True)
+            # Remove events of an earlier run.
+            place(task.output, EVENTS, bag).unlink(missing_ok=True)
     try:
         write_rows(task.output, SUMMARY, bag, [summary])
     except OSError as error:
@@ -217,8 +204,7 @@ def _analyzed(task: Task, bag: Bag) -> tuple[dict[str, Any], list[dict[str, Any]
     Raises:
         RecordingError: no state could be estimated.
     """
-    with ExitStack() as stack:
-        recording = stack.enter_context(Recording(bag.path))
+    with Recording(bag.path) as recording:
         joint_states = (
             busiest_joint_states(recording)
             if task.topic is None
@@ -238,25 +224,9 @@ def _analyzed(task: Task, bag: Bag) -> tuple[dict[str, Any], list[dict[str, Any]
         # No user resets a collision in a recording.
         states = EstimatedStates(factory, first, topics, names, latches=False)
         clock = ClockWatch(joint_states)
-        # Writing bags needs the state of the estimators after each message.
-        size = 1 if task.bags else BATCH
-        read = batches(recording.messages(topics.all()), joint_states, size)
-        output = None
-        if task.bags:
-            path = task.output / WRITTEN / folder_name(bag.robot) / bag.name
-            partial = stack.enter_context(completed(path))
-            writer = stack.enter_context(RecordingWriter(partial, task.bags))
-            read = copied(read, topics, text, writer)
-            output = EstimateWriter(first, factory.root_link, writer)
-        signals = None
-        if task.signals:
-            signals = stack.enter_context(table_writer(task.output, SIGNALS, bag))
+        read = batches(recording.messages(topics.all()), joint_states)
         sums = ResidualSums(first.pipeline)
         contacts = ContactEvents(first)
-        payload = None
-        if not factory.base_moves:
-            gravity = np.array([*factory.robot.model.gravity], dtype=np.float64)
-            payload = PayloadWatch(first.pipeline.frames[0], gravity)
         advice = Counts()
 
         def watched(blocks: Iterator[EstimatedBlock]) -> Iterator[EstimatedBlock]:
@@ -265,24 +235,16 @@ def _analyzed(task: Task, bag: Bag) -> tuple[dict[str, Any], list[dict[str, Any]
                 report = block.estimators.pipeline.effort_check.report
                 if report is not None and report.advice:
                     advice.add(report.advice, 1)
-                if output is not None:
-                    for estimate in block.rows():
-                        output.write(estimate, block.estimators)
                 yield block
 
         for samples, estimators in _samples(watched(states.blocks(clock.watched(read)))):
             sums.add(samples, estimators.pipeline)
-            if payload is not None:
-                payload.add(samples, estimators)
-            if signals is not None:
-                write_columns(signals, samples)
     if not sums.count:
         raise RecordingError(f'nothing can be estimated: {_why_nothing(states)}')
     residuals, timing = sums.result(), clock.columns()
     events = contacts.rows(states.estimators, sums, residuals, timing['duration'])
     for event in events:
         event['false_contact'] |= task.free_motion
-    changes = payload.rows() if payload is not None else []
     if factory.geometry_problem and events:
         problem = factory.geometry_problem.partition(': not found')[0][:MAX_PROBLEM_LENGTH]
         assumed.append(f'contacts on links without shapes are not located: {problem}')
@@ -305,9 +267,8 @@ def _analyzed(task: Task, bag: Bag) -> tuple[dict[str, Any], list[dict[str, Any]
         **{name: values[pipeline.joint_indices].tolist() for name, values in columns.items()},
         'contacts': len(events),
         'false_contacts': sum(event['false_contact'] for event in events),
-        'payload_changes': len(changes) + len(states.payloads),
     }
-    return summary, sorted([*events, *changes], key=lambda row: row['begin'])
+    return summary, events
 
 
 def matched(

@@ -60,8 +60,6 @@ def _run(options: argparse.Namespace) -> int:
         settings=read_settings(options.parameters),
         topic=options.topic,
         free_motion=options.free_motion,
-        signals=options.signals,
-        bags=options.bags or '',
     )
     task.output.mkdir(parents=True, exist_ok=True)
     with cluster(options.scheduler) as executor:
@@ -142,14 +140,6 @@ def _parser() -> argparse.ArgumentParser:
         '--free-motion',
         action='store_true',
         help='the robots were not touched, so all contacts count as false',
-    )
-    parser.add_argument(
-        '--signals', action='store_true', help='also write tables with one row per sample'
-    )
-    parser.add_argument(
-        '--bags',
-        choices=('mcap', 'sqlite3'),
-        help='also write bags of inputs and estimates, in this storage format',
     )
     parser.add_argument(
         '--jobs',

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Findings of a run, and its HTML report: robots, bags, friction over time and contacts."""
+"""Findings of a run, and its HTML report: robots, friction over time and contacts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ GAUSSIAN_RATIO = 1.4826
 
 NANOSECONDS_A_DAY = 86_400 * 10**9
 
-MAX_CONTACTS, MAX_BAGS = 100, 400
+MAX_CONTACTS = 100
 """Maximum number of table rows; the Parquet files contain all."""
 
 MAX_CURVES = 30
@@ -153,26 +153,30 @@ def report(summaries: Rows, events: Rows) -> str:
     parts += ['<h2>Robots</h2>', _robots(done, marked)]
     parts += ['<h2>Friction over time</h2>', *_frictions(done, marked)]
     parts += ['<h2>Contacts</h2>', *_contacts(events)]
-    parts += ['<h2>Bags</h2>', _bags(done)]
     return page('Recordings of a fleet', parts)
 
 
 def _robots(done: Rows, marked: set[str]) -> str:
     rows = []
-    for robot, own in sorted(_by(done, 'robot').items()):
+    robots: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in done:
+        robots[row['robot']].append(row)
+    for robot, own in sorted(robots.items()):
         name = escape(robot)
         name = f'<span class="bad">{name}</span>' if robot in marked else name
         hours = sum(row['duration'] for row in own) / 3600.0
         rate = float(np.median([row['rate'] for row in own]))
-        left = float(np.median([_percent(row) for row in own]))
+        left = float(
+            np.median([percent_unexplained(x['effort_rms'], x['residual_rms']) for x in own])
+        )
         sums = (
             str(sum(row[key] for row in own))
-            for key in ('gaps', 'clock_jumps', 'contacts', 'false_contacts', 'payload_changes')
+            for key in ('gaps', 'clock_jumps', 'contacts', 'false_contacts')
         )
         cells = f'{hours:.2f}', f'{rate:.0f}', f'{left:.1f}', *sums
         rows.append([name, escape(own[0]['model']), str(len(own)), *cells])
     header = ['robot', 'model', 'bags', 'hours', 'rate [Hz]', 'residual [%]', 'gaps']
-    header += ['clock jumps', 'contacts', 'false contacts', 'payload changes']
+    header += ['clock jumps', 'contacts', 'false contacts']
     return table(header, rows)
 
 
@@ -214,11 +218,9 @@ def _frictions(done: Rows, marked: set[str]) -> list[str]:
 
 
 def _contacts(events: Rows) -> list[str]:
-    contacts = [row for row in events if row['kind'] != 'payload']
-    true = [row for row in contacts if not row['false_contact']]
-    payloads = [row for row in events if row['kind'] == 'payload']
+    true = [row for row in events if not row['false_contact']]
     parts = [
-        f'<p>{len(true)} contacts; {len(contacts) - len(true)} more are explained by friction '
+        f'<p>{len(true)} contacts; {len(events) - len(true)} more are explained by friction '
         'or weight that the model does not know.</p>'
     ]
     strongest = sorted(true, key=lambda row: -np.nan_to_num(row['force']))[:MAX_CONTACTS]
@@ -235,45 +237,8 @@ def _contacts(events: Rows) -> list[str]:
         parts.append(table([*header, 'torque [Nm, N]'], rows))
     if len(true) > MAX_CONTACTS:
         parts.append(f'<p>The {MAX_CONTACTS} strongest are shown.</p>')
-    if payloads:
-        rows = [
-            [
-                *(escape(row['robot']), escape(row['bag']), _date(row['begin'])),
-                *(f'{row["mass"]:+.2f}', escape(row['link'])),
-            ]
-            for row in payloads[:MAX_CONTACTS]
-        ]
-        parts += ['<h2>Changes of payload</h2>']
-        parts.append(table(['robot', 'bag', 'time', 'mass [kg]', 'at'], rows))
     return parts
-
-
-def _bags(done: Rows) -> str:
-    rows = [
-        [
-            *(escape(row['robot']), escape(row['bag']), _date(row['begin'])),
-            *(f'{row["duration"]:.1f}', f'{row["rate"]:.0f}', str(row['gaps'])),
-            *(str(row['clock_jumps']), f'{_percent(row):.1f}', str(row['contacts'])),
-            *(str(row['false_contacts']), escape('; '.join(row['findings']))),
-        ]
-        for row in done[:MAX_BAGS]
-    ]
-    header = ['robot', 'bag', 'begin', 'duration [s]', 'rate [Hz]', 'gaps', 'clock jumps']
-    header += ['residual [%]', 'contacts', 'false', 'findings']
-    more = '' if len(done) <= MAX_BAGS else f'<p>{len(done) - MAX_BAGS} more in Parquet.</p>'
-    return table(header, rows) + more
-
-
-def _percent(row: Mapping[str, Any]) -> float:
-    return percent_unexplained(row['effort_rms'], row['residual_rms'])
 
 
 def _date(nanoseconds: Any) -> str:
     return str(np.datetime64(int(nanoseconds), 'ns').astype('datetime64[s]')).replace('T', ' ')
-
-
-def _by(rows: Rows, key: str) -> dict[str, list[Mapping[str, Any]]]:
-    groups: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-    for row in rows:
-        groups[row[key]].append(row)
-    return groups

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Bags of a fleet and the tables of results: one row per bag, per event, and per sample.
+"""Bags of a fleet and the tables of results: one row per bag, and per contact.
 
 Each table is a folder of Parquet files ``robot=NAME/bag=NAME/part.parquet``, which DuckDB, Polars,
 Spark and pandas read as one table with the columns ``robot`` and ``bag``. A file appears only once
@@ -14,14 +14,10 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
-
-import numpy as np
-from numpy.typing import NDArray
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.files import completed
@@ -37,10 +33,7 @@ else:
 
 FILES = ('.bag', '.mcap', '.db3')
 
-WRITTEN = 'bags'
-"""Folder of the output that contains written bags."""
-
-SUMMARY, EVENTS, SIGNALS = 'summary', 'events', 'signals'
+SUMMARY, EVENTS = 'summary', 'events'
 
 TYPES = {
     'text': lambda: pa.string(),
@@ -57,8 +50,7 @@ COLUMNS = {
         'text': 'path model status reason',
         'stamp': 'begin end',
         'number': 'duration rate jitter',
-        'count': 'messages refused estimates gaps clock_jumps late contacts false_contacts '
-        'payload_changes',
+        'count': 'messages refused estimates gaps clock_jumps late contacts false_contacts',
         'texts': 'findings joints',
         'numbers': 'effort_rms residual_rms viscous coulomb friction friction_deviation '
         'friction_declared',
@@ -66,14 +58,9 @@ COLUMNS = {
     EVENTS: {
         'text': 'kind link joint frame',
         'stamp': 'begin',
-        'number': 'duration force torque mass',
+        'number': 'duration force torque',
         'numbers': 'vector',
         'boolean': 'false_contact',
-    },
-    SIGNALS: {
-        'stamp': 'time',
-        'numbers': 'position velocity effort external_torque',
-        'count': 'contact_state',
     },
 }
 """Columns of each table by type; lists have one value per joint, in the order of ``joints``."""
@@ -103,7 +90,7 @@ def find_bags(inputs: Iterable[str], robot: str = '', output: Path | None = None
         output: folder of results, which is not searched.
 
     Raises:
-        InvalidArgumentError: an input without bags, or bags in the folder of written bags.
+        InvalidArgumentError: an input without bags.
     """
     results = Path(os.path.realpath(output)) if output is not None else None
     paths: dict[Path, Path] = {}
@@ -115,12 +102,7 @@ def find_bags(inputs: Iterable[str], robot: str = '', output: Path | None = None
             given = 'no recording is there'
             raise InvalidArgumentError(text, given, 'a bag, a folder of bags or a pattern')
         for path in found:
-            real = Path(os.path.realpath(path))
-            if results is not None and results / WRITTEN in real.parents:
-                raise InvalidArgumentError(
-                    '--output', f'{path} is in the folder where bags are written', 'another folder'
-                )
-            paths.setdefault(real, path)
+            paths.setdefault(Path(os.path.realpath(path)), path)
     named = []
     for path in paths.values():
         # Links are not resolved: their names are chosen by the user.
@@ -186,9 +168,8 @@ def place(output: Path, table: str, bag: Bag) -> Path:
     return output / table / robot / f'bag={bag.name}' / 'part.parquet'
 
 
-@contextmanager
-def table_writer(output: Path, table: str, bag: Bag) -> Iterator[Any]:
-    """Context with a ``ParquetWriter``, whose file gets its name once it is complete.
+def write_rows(output: Path, table: str, bag: Bag, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Writes the rows of a bag to a file that gets its name once it is complete.
 
     Raises:
         NotWrittenError: the file cannot be written.
@@ -197,30 +178,8 @@ def table_writer(output: Path, table: str, bag: Bag) -> Iterator[Any]:
         completed(place(output, table, bag)) as unfinished,
         parquet.ParquetWriter(unfinished, _schema(table), compression='zstd') as writer,
     ):
-        yield writer
-
-
-def write_rows(output: Path, table: str, bag: Bag, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Writes the rows of a bag.
-
-    Raises:
-        NotWrittenError: the file cannot be written.
-    """
-    with table_writer(output, table, bag) as writer:
         rows = [dict(row) for row in rows]
         writer.write_table(pa.Table.from_pylist(rows, schema=_schema(table)))
-
-
-def write_columns(writer: Any, columns: Sequence[NDArray[Any]]) -> None:
-    """Writes a block of samples, by columns (n) or (n, k) in the order of the table."""
-    arrays = []
-    for values, field in zip(columns, writer.schema, strict=True):
-        if values.ndim == 1:
-            arrays.append(pa.array(values, field.type))
-        else:
-            offsets = np.arange(len(values) + 1, dtype=np.int32) * values.shape[1]
-            arrays.append(pa.ListArray.from_arrays(offsets, values.ravel()))
-    writer.write_table(pa.Table.from_arrays(arrays, schema=writer.schema))
 
 
 def read_rows(output: Path, table: str, bags: Sequence[Bag]) -> list[dict[str, Any]]:

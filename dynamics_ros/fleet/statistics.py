@@ -26,6 +26,7 @@ from dynamics_ros.estimation.contact_pipeline import ContactPipeline
 from dynamics_ros.estimation.external_torques import Estimates
 from dynamics_ros.estimation.samples.reports import NANOSECONDS
 from dynamics_ros.estimation.samples.timeline import JUMP_NS
+from dynamics_ros.identification.fit import posterior
 from dynamics_ros.identification.joint_states.clock import GAP_PERIODS, GAP_TIME
 from dynamics_ros.recordings.states import Batch
 
@@ -57,7 +58,7 @@ MIN_MOTION = 2.0
 """Minimum duration of motion of a joint for an estimate of its friction [s]."""
 
 RIDGE = 1e-9
-"""Regularization relative to the largest entry, so that undetermined unknowns are zero."""
+"""Prior information over that of the data, so that undetermined unknowns are zero."""
 
 
 class ClockWatch:
@@ -291,7 +292,9 @@ class ResidualSums:
             if self._times[which, joint] < MIN_MOTION:
                 continue
             gram = self._grams[which, joint]
-            x, covariance = _solved(gram)
+            A, b = gram[:-1, :-1], gram[:-1, -1]
+            ridge = np.diag(RIDGE * np.maximum(np.diag(A), 1e-12 * A.max() + 1e-300))
+            x, covariance = posterior(A, b, ridge, np.zeros(len(b)))
             # Samples are correlated over two time constants of the observer.
             independent = 0.5 * self._gain[joint] * self._times[which, joint]
             left = max(gram[-1, -1] - x @ gram[:-1, -1], 0.0)
@@ -311,12 +314,3 @@ class ResidualSums:
             declared,
             unknowns,
         )
-
-
-def _solved(gram: Array) -> tuple[Array, Array]:
-    """Solves the normal equations; returns the solution and the inverse normal matrix."""
-    A, b = gram[:-1, :-1], gram[:-1, -1]
-    scale = 1.0 / np.sqrt(np.maximum(np.diag(A), 1e-12 * max(float(A.max()), 1e-300)))
-    scaled = A * np.outer(scale, scale) + RIDGE * np.eye(len(A))
-    inverse = np.linalg.inv(scaled) * np.outer(scale, scale)
-    return inverse @ b, inverse

@@ -20,7 +20,6 @@ the gain of the described torque gives the unit, and the sign where friction is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -32,16 +31,7 @@ from dynamics_ros.robot import Robot
 from .bodies import pseudo_inertia
 from .equations import Equations
 from .evaluation import Problem
-from .fit import (
-    Layout,
-    Prior,
-    described_gram,
-    grams,
-    inverse,
-    normal_equations,
-    regression,
-    squares,
-)
+from .fit import Layout, described_gram, regression
 from .joint_states.clock import Stretch
 from .joint_states.joint_matching import NotThisRobotError
 from .joint_states.samples import UnusableRecordingError
@@ -90,13 +80,8 @@ SIGNIFICANT, MIN_SHARE, MAX_LEFT = 8.0, 0.3, 0.7
 described torques explain, from which a gain is known; residual of the regression over this
 variation, from which gain and sign of a joint are unknown."""
 
-MAX_LIMIT_RATIO, MAX_SPREAD_RATIO = 1.5, 0.7
-"""Ratio of the largest to the smallest effort limit up to which shares of them look like one unit
-for all joints; spread of the gains of joints as shares, over that in Nm, up to which they are."""
-
 MISFIT_RATIO = 1.3
-"""Ratio of misfits from which another unit is believed; ratio of gains as shares of limits, or its
-inverse, up to which described masses confirm the limits."""
+"""Ratio of misfits from which another unit is believed."""
 
 States = tuple[Array, Array, Array, Array]
 """Positions, velocities, accelerations and efforts (n, nv each)."""
@@ -123,106 +108,91 @@ def averaged_states(stretches: Sequence[Stretch]) -> States:
     return q, v, a, effort
 
 
-@dataclass(frozen=True, eq=False)
-class _Misfit:
-    """Misfit of states as a function of gravity.
+class Misfit:
+    """Misfit of a recording as a function of the scale of efforts and of gravity.
 
     Attributes:
         described: (3) described gravity [m/s^2].
-        parts: (4, n nv, 10 bodies) weighted regressor of motion, and of 1 m/s^2 along each axis.
-        drives: (n nv, 4 nv) weighted columns of rotor, viscous friction, offset, Coulomb friction.
-        efforts: (n nv) weighted efforts.
-        precision: (10 bodies + 4 nv, same) inverse covariance of the prior.
-        bodies: (10 bodies) mean of the prior.
     """
 
-    described: Array
-    parts: Array
-    drives: Array
-    efforts: Array
-    precision: Array
-    bodies: Array
-
-    @classmethod
-    def of(cls, robot: Robot, states: States, scale: Array, held: bool = False) -> _Misfit:
-        """Misfit of states of a described robot, with a torque per unit of effort (nv)."""
-        q, v, a, effort = states
-        torque, (n, nv) = scale * effort, q.shape
-        described, still = np.array([*robot.model.gravity]), np.zeros_like(q)
-        loose = robot.adjustable()
+    def __init__(self, robot: Robot, states: States) -> None:
+        """Compute the regressors of ``averaged_states`` of a described robot."""
+        q, v, a, self._effort = states
+        still, loose = np.zeros_like(q), robot.adjustable()
         none = loose.with_gravity((0.0, 0.0, 0.0)).regressor(q, still, still)
         along = [loose.with_gravity(tuple(g)).regressor(q, still, still) - none for g in np.eye(3)]
-        bare = robot.regressor(q, v, a) - np.tensordot(described, along, 1)
-        spread = torque.std(axis=0)
-        spread = np.maximum(spread, MIN_EFFORT_SPREAD * spread.max()) + 1e-300
-        weight = 1.0 / (spread * np.sqrt(n * nv))
+        self.described = np.array([*robot.model.gravity])
+        bare = robot.regressor(q, v, a) - np.tensordot(self.described, along, 1)
+        self._parts = np.stack([bare, *along])
         columns = np.stack([a, v, np.ones_like(v), np.tanh(v / COULOMB_SPEED)], axis=-1)
-        drives = np.zeros((n, nv, nv, 4))
-        drives[:, np.arange(nv), np.arange(nv)] = columns * weight[:, np.newaxis]
-        bodies = pseudo_inertia.described(robot)
+        self._drives = columns[:, :, np.newaxis] * np.eye(robot.nv)[..., np.newaxis]
+        self._bodies = pseudo_inertia.described(robot)
         inner = {joint.parent for joint in robot.model.joints}
-        blocks = [
-            block * (HELD_FACTOR if held else 1.0) * (1.0 if body in inner else TOOL_FACTOR)
-            for body, block in enumerate(pseudo_inertia.metric(bodies))
+        self._metric = [
+            block * (1.0 if body in inner else TOOL_FACTOR)
+            for body, block in enumerate(pseudo_inertia.metric(self._bodies))
         ]
-        reach = REACH * spread
-        carried = robot.mass_matrix(q[:: max(1, n // 20)]).diagonal(axis1=1, axis2=2).mean(axis=0)
-        rotors = np.full(nv, carried.max() + 1e-9)
-        deviations = np.stack([rotors, reach / SLOW, reach, reach], axis=1)
-        return cls(
-            described,
-            (np.stack([bare, *along]) * weight[:, np.newaxis]).reshape(4, n * nv, -1),
-            drives.reshape(n * nv, -1),
-            (torque * weight).ravel(),
-            PRICE / nv * scipy.linalg.block_diag(*blocks, np.diag(deviations.ravel() ** -2.0)),
-            bodies.ravel(),
-        )
+        some = q[:: max(1, len(q) // 20)]
+        self._carried = float(robot.mass_matrix(some).diagonal(axis1=1, axis2=2).mean(axis=0).max())
 
-    def compared(self) -> tuple[float, float, Array]:
-        """Misfit of the described gravity, the least one of another gravity, and that gravity."""
-        size = float(np.linalg.norm(self.described)) or STANDARD_GRAVITY
-        nothing = np.zeros(3)
-        found = [self._nearest(start, size) for start in (nothing, self.described)]
-        least = np.cos(np.radians(MIN_TILT)) * size * np.linalg.norm(self.described)
-        other = [one for one in found if one[1] @ self.described <= least]
-        other.append((self.explained(nothing)[0], nothing))
-        return (self.explained(self.described)[0], *min(other, key=lambda one: one[0]))
-
-    def explained(self, gravity: Array, bodies: Array | None = None) -> tuple[float, Array, Array]:
+    def explained(
+        self, scale: Array, gravity: Array, held: bool = False, bodies: Array | None = None
+    ) -> tuple[float, Array, Array]:
         """Misfit and bodies of the best explanation, and what gravity should change by (3).
 
         Args:
+            scale: (nv) torque per unit of reported effort.
             gravity: (3) gravity [m/s^2].
+            held: whether masses are known to be as described.
             bodies: (10 bodies) at which torques are linearized by gravity; None: gravity is fixed.
         """
-        Y = np.tensordot(np.append(1.0, gravity), self.parts, 1)
-        further = np.zeros((len(Y), 0)) if bodies is None else (self.parts[1:] @ bodies).T
-        A, own = np.hstack([Y, self.drives, further]), len(self.precision)
-        H, g = A.T @ A, A.T @ self.efforts
-        H[:own, :own] += self.precision
-        count = len(self.bodies)
-        pull = self.precision[:count, :count] @ self.bodies
+        torque, (n, nv) = scale * self._effort, self._effort.shape
+        spread = torque.std(axis=0)
+        spread = np.maximum(spread, MIN_EFFORT_SPREAD * spread.max()) + 1e-300
+        weight = 1.0 / (spread * np.sqrt(n * nv))
+        reach = REACH * spread
+        rotors = np.full(nv, self._carried + 1e-9)
+        deviations = np.stack([rotors, reach / SLOW, reach, reach], axis=1)
+        metric = [block * (HELD_FACTOR if held else 1.0) for block in self._metric]
+        prior = scipy.linalg.block_diag(*metric, np.diag(deviations.ravel() ** -2.0)) * PRICE / nv
+        Y = np.tensordot(np.append(1.0, gravity), self._parts, 1)
+        columns = [Y, self._drives.reshape(n, nv, -1)]
+        if bodies is not None:
+            columns.append(np.moveaxis(self._parts[1:] @ bodies, 0, -1))
+        A = (np.concatenate(columns, axis=-1) * weight[:, np.newaxis]).reshape(n * nv, -1)
+        right, count, own = (torque * weight).ravel(), self._bodies.size, len(prior)
+        H, g, mean = A.T @ A, A.T @ right, self._bodies.ravel()
+        H[:own, :own] += prior
+        pull = prior[:count, :count] @ mean
         g[:count] += pull
-        scale = 1.0 / np.sqrt(np.maximum(np.diag(H), 1e-300))
-        H = H * np.outer(scale, scale) + 1e-10 * np.eye(len(H))
-        x = scale * np.linalg.solve(H, scale * g)
-        square = float(self.efforts @ self.efforts) + float(pull @ self.bodies) - float(g @ x)
+        size = 1.0 / np.sqrt(np.maximum(np.diag(H), 1e-300))
+        H = H * np.outer(size, size) + 1e-10 * np.eye(len(H))
+        x = size * np.linalg.solve(H, size * g)
+        square = float(right @ right) + float(pull @ mean) - float(g @ x)
         return float(np.sqrt(max(square, 0.0))), x[:count], x[own:]
 
-    def _nearest(self, gravity: Array, size: float) -> tuple[float, Array]:
-        """Least misfit near a gravity, and the gravity of that misfit."""
-        # Torques are linearized at the described bodies first.
-        misfit, bodies = np.inf, self.bodies
-        for _ in range(STEPS):
-            moved = gravity + self.explained(gravity, bodies)[2]
-            moved = moved * size / max(float(np.linalg.norm(moved)), 1e-300)
-            other, bodies, _ = self.explained(moved)
-            if other >= misfit:
-                break
-            change, misfit, gravity = float(np.linalg.norm(moved - gravity)), other, moved
-            if change < CONVERGED:
-                break
-        return misfit, gravity
+    def compared(self, scale: Array, held: bool = False) -> tuple[float, float, Array]:
+        """Misfit of the described gravity, the least one of another gravity, and that gravity."""
+        size = float(np.linalg.norm(self.described)) or STANDARD_GRAVITY
+        nothing = np.zeros(3)
+        other = [(self.explained(scale, nothing, held)[0], nothing)]
+        for gravity in (nothing, self.described):
+            # Torques are linearized at the described bodies first.
+            misfit, bodies = np.inf, self._bodies.ravel()
+            for _ in range(STEPS):
+                moved = gravity + self.explained(scale, gravity, held, bodies)[2]
+                moved = moved * size / max(float(np.linalg.norm(moved)), 1e-300)
+                found, bodies, _ = self.explained(scale, moved, held)
+                if found >= misfit:
+                    break
+                change, misfit, gravity = float(np.linalg.norm(moved - gravity)), found, moved
+                if change < CONVERGED:
+                    break
+            other.append((misfit, gravity))
+        least = np.cos(np.radians(MIN_TILT)) * size * np.linalg.norm(self.described)
+        far = [one for one in other if one[1] @ self.described <= least]
+        usual = self.explained(scale, self.described, held)[0]
+        return (usual, *min(far, key=lambda one: one[0]))
 
 
 def check_mounting(
@@ -244,23 +214,21 @@ def check_mounting(
     duration = sum(len(one) * one.period for one in stretches)
     if duration < MIN_DURATION or len(states[0]) < MIN_STATES:
         return []
-
-    def compared(held: bool) -> tuple[float, float, Array]:
-        # Signs of efforts are found with the described gravity, so the usual ones are compared too.
-        signs = [scale, np.abs(scale)] if (scale < 0.0).any() else [scale]
-        found = [_Misfit.of(robot, states, one, held).compared() for one in signs]
-        _, best, gravity = min(found, key=lambda one: one[1])
-        return min(one[0] for one in found), best, gravity
-
-    usual, best, gravity = compared(held)
+    misfit = Misfit(robot, states)
+    # Signs of efforts are found with the described gravity, so the usual ones are compared too.
+    signs = [scale, np.abs(scale)] if (scale < 0.0).any() else [scale]
+    found = [misfit.compared(one, held) for one in signs]
+    usual = min(one[0] for one in found)
+    _, best, gravity = min(found, key=lambda one: one[1])
     if best > MAX_MISFIT or usual < REPORT_RATIO * best:
         return []
     differs = usual > MIN_DIFFERENCE + best
     refused = differs and usual > (HELD_RATIO if held else REJECTION_RATIO) * best
     if not refused and not held:
         # Other masses may hide a wrong gravity.
-        as_described, other, _ = compared(True)
-        refused = other < MAX_MISFIT and as_described > HELD_RATIO * other
+        found = [misfit.compared(one, True) for one in signs]
+        other = min(one[1] for one in found)
+        refused = other < MAX_MISFIT and min(one[0] for one in found) > HELD_RATIO * other
     if not refused and not differs:
         return []
     percent = (
@@ -293,105 +261,37 @@ def effort_scale(problem: Problem) -> tuple[Array, list[str]]:
         units; and one sentence for each deviation from Nm with the usual sign.
     """
     robot, equations = problem.robot, problem.equations
-    layout, sizes = Layout(problem.maker.base, robot.nv), equations.rms_efforts
-    prior = Prior.of(robot, layout, equations, problem.moved)
-    gains, signs = _gains_and_signs(layout, equations, prior.mean)
-    usual, findings = _usual_gain(gains, sizes), []
+    layout, described = Layout(problem.maker.base, robot.nv), np.zeros(robot.nv)
+    described = np.concatenate([pseudo_inertia.described(robot).ravel(), described])
+    gains, signs = _gains_and_signs(layout, equations, described)
+    usual, findings = _usual_gain(gains, equations.rms_efforts), []
     opposite = [name for name, s in zip(robot.joint_names, signs, strict=True) if s < 0.0]
     if opposite:
         findings.append(
             f'efforts of {", ".join(opposite)} have the opposite sign of the motor torques; '
             'effort.scale is negative there'
         )
-    # Candidates: a torque per unit of effort (nv), the ratio of misfits they need, a sentence.
-    candidates: list[tuple[Array, float, str]] = []
-    for words, limits in _effort_shares(robot, gains):
-        sentence = (
-            f'efforts seem to be {words} of the effort limits of the description; '
-            'effort.scale turns them into Nm, as exactly as these limits are right'
-        )
-        gain = _usual_gain(gains * limits, sizes * limits)
-        if not 1.0 / MISFIT_RATIO < gain < MISFIT_RATIO:
-            sentence += (
-                '. By the masses of the description, limits are about '
-                f'{1.0 / gain:.2g} times as large'
-            )
-        candidates.append((signs * limits, MISFIT_RATIO, sentence))
-    if not 1.0 / MAX_RATIO < usual < MAX_RATIO:
-        near = (gains > usual / MAX_RATIO) & (gains < usual * MAX_RATIO)
-        sentence = (
-            f'efforts are about {usual:.3g} times the torques of the description: they seem to be '
-            'in other units (currents, or a share of the largest torque). effort.scale turns them '
-            'into Nm, as exactly as the masses of the description are right'
-        )
+    states = averaged_states(problem.stretches)
+    if not 1.0 / MAX_RATIO < usual < MAX_RATIO and len(states[0]):
+        misfit = Misfit(robot, states)
+        scale = signs / np.where(gains > 0.0, gains, usual)
         # A heavy tool makes efforts larger than described; nothing makes them much smaller.
         ratio = MISFIT_RATIO if usual > 1.0 else 1.0
-        candidates.insert(0, (signs / np.where(near, gains, usual), ratio, sentence))
-    scale, chosen = signs, ''
-
-    def misfit(scale: Array) -> float:
-        return _masses_misfit(robot, layout, equations.scaled(scale), problem.moved)
-
-    least = misfit(signs) if candidates else 0.0
-    for other, ratio, sentence in candidates:
-        found = misfit(other)
-        if ratio * found < least:
-            scale, least, chosen = other, found, sentence
-    if chosen:
-        findings.append(chosen)
-    elif usual < MIN_GAIN:
+        before, after = (misfit.explained(one, misfit.described)[0] for one in (signs, scale))
+        if ratio * after < before:
+            findings.append(
+                f'efforts are about {usual:.3g} times the torques of the description: they seem to '
+                'be in other units (currents, or a share of the largest torque). effort.scale '
+                'turns them into Nm, as exactly as the masses of the description are right'
+            )
+            return scale, findings
+    if usual < MIN_GAIN:
         findings.append(
             f'efforts are only about {usual:.2g} times the torques of the description: it is of a '
             'larger robot than the recording, its masses are too large, or efforts are in other '
             'units; they are taken for Nm'
         )
-    return scale, findings
-
-
-def _masses_misfit(
-    robot: Robot, layout: Layout, equations: Equations, moving: NDArray[np.bool_]
-) -> float:
-    """Misfit of equations with efforts as torques, under the described gravity."""
-    prior, nv = Prior.of(robot, layout, equations, moving), layout.joints
-    efforts, constant = equations.rows[..., -1], equations.rows[..., len(layout.base) + 1]
-    mean = (efforts * constant).sum(axis=1) / equations.counts.sum(axis=1)
-    spread = equations.rms_efforts**2 - mean**2
-    spread = np.maximum(spread, MIN_EFFORT_SPREAD**2 * spread.max()) + 1e-300
-    in_motion = ~equations.standing
-    many = np.maximum(equations.counts[:, in_motion].sum(axis=1), 1)
-    gram = grams(equations, (1.0 / (nv * many * spread))[:, np.newaxis] * in_motion)
-    P = PRICE / nv * (prior.precision + prior.divergence)
-    inner = {joint.parent for joint in robot.model.joints}
-    for body in set(range(layout.bodies // 10)) - inner:
-        P[10 * body : 10 * body + 10] *= TOOL_FACTOR
-    H, g = normal_equations(layout, gram)
-    x = inverse(H + P) @ (g + P @ prior.mean)
-    off = x - prior.mean
-    return float(np.sqrt(squares(layout, gram, x).sum() + off @ P @ off))
-
-
-def _effort_shares(robot: Robot, gains: Array) -> list[tuple[str, Array]]:
-    """Name and torque (nv) of units that are shares of effort limits, if they explain the gains.
-
-    Args:
-        robot: the described robot.
-        gains: (nv) reported efforts over described torques, NaN if unknown.
-    """
-    limits, known = robot.effort_limits, np.isfinite(gains)
-    if not np.isfinite(limits).all() or limits.min(initial=np.inf) <= 0.0 or known.sum() < 2:
-        return []
-    before = np.log(gains[known])
-    after = before + np.log(limits[known])
-    # Gains have to be more alike as shares, and limits not.
-    alike = np.ptp(after) < MAX_SPREAD_RATIO * np.ptp(before)
-    if not alike or limits.max() < MAX_LIMIT_RATIO * limits.min():
-        return []
-    units = ('percent', 100.0), ('shares', 1.0)
-    return [
-        (words, limits / factor)
-        for words, factor in units
-        if abs(np.median(after) - np.log(factor)) <= np.log(MAX_RATIO)
-    ]
+    return signs, findings
 
 
 def _usual_gain(gains: Array, sizes: Array) -> float:

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Standard deviations of identified parameters, and motions that would identify the others."""
+"""Standard deviations of identified parameters and of modelled torques."""
 
 from __future__ import annotations
 
@@ -25,16 +25,8 @@ IDENTIFIED_RATIO = 0.3
 OFFSET_PRIOR_SHARE = 0.01
 """Share of the prior information of offsets that is used to decide what the motion identifies."""
 
-RELEVANT_TORQUE = 0.5
-"""Least torque of the uncertainty of a parameter, over the residual, for which it matters."""
-
 POSTURES = 40
 """Number of random postures."""
-
-NO_MOTION = 'no motion, for they give less torque than what is left over'
-
-TEST_SPEED, TEST_RATE = 2.0, 2.0
-"""Speed of a test motion [rad/s or m/s]; ratio of its acceleration to its speed [1/s]."""
 
 MAX_CORRELATION_TIME = 1.0
 """Largest correlation time of residuals [s]."""
@@ -204,38 +196,3 @@ def torque_deviations(problem: Problem, covariance: Array, postures: Array) -> t
     rows[:, np.arange(robot.nv), layout.each('offset')] = 1.0
     squares = np.einsum('tji,ik,tjk->tj', rows, covariance, rows)
     return np.sqrt(squares.mean(axis=0)), np.sqrt(squares.max(axis=0))
-
-
-def motions_that_would_tell(problem: Problem, known: list[Parameter]) -> list[str]:
-    """Motions that would identify base parameters, one sentence for each motion.
-
-    Args:
-        problem, known: the identification, and its parameters.
-    """
-    robot, base, fit = problem.robot, problem.maker.base, problem.fit
-    rng, left = np.random.default_rng(1), problem.train.rms
-    q = np.array([robot.random_configuration(rng) for _ in range(POSTURES)])
-    v = rng.uniform(-1.0, 1.0, q.shape) * np.minimum(robot.velocity_limits, TEST_SPEED)
-    still, a = np.zeros_like(v), TEST_RATE * v
-    by_gravity = base.columns(robot.regressor(q, still, still), still)
-    by_motion = base.columns(robot.regressor(q, v, a), a) - by_gravity
-    # Torques of the prior deviation of each parameter, over the residual.
-    K, p = base.combination, fit.layout.inertial
-    reach = np.sqrt(np.diag(K @ fit.prior.covariance[:p, :p] @ K.T))
-    postures, motions = (
-        np.sqrt((one**2).mean(axis=0)) * reach / left[:, np.newaxis]
-        for one in (by_gravity - by_gravity.mean(axis=0), by_motion)
-    )
-    groups: dict[str, list[str]] = {}
-    for i, one in enumerate(known[: len(base)]):
-        if one.kind != 'base' or one.identifiable:
-            continue
-        motion = NO_MOTION
-        for words, torques in (
-            ('faster motion and harder starts', motions[:, i]),
-            ('other postures', postures[:, i]),
-        ):
-            if torques.max() >= RELEVANT_TORQUE:
-                motion = f'{words} that load {robot.joint_names[int(np.argmax(torques))]}'
-        groups.setdefault(motion, []).append(base.names[base.chosen[i]])
-    return [f'{motion}: {", ".join(names)}' for motion, names in groups.items()]

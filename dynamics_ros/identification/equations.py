@@ -68,31 +68,7 @@ def friction_columns(
 Kept = TypeVar('Kept')
 
 MAX_KEPT = 8_000_000
-"""Largest number of numbers that a ``ColumnStore`` keeps."""
-
-
-class ColumnStore:
-    """Filtered columns of recordings, so that equations with other loads take less time.
-
-    It keeps at most ``MAX_KEPT`` numbers; what exceeds them is computed again when it is used.
-    """
-
-    def __init__(self) -> None:
-        self._values: dict[tuple[Any, ...], Any] = {}
-        self._count = 0
-
-    def kept(self, key: tuple[Any, ...], made: Callable[[], Kept]) -> Kept:
-        """The value of a key, made by a function if it is not there."""
-        if key in self._values:
-            found: Kept = self._values[key]
-            return found
-        value = made()
-        size = sum(one.size for one in vars(value).values() if isinstance(one, np.ndarray))
-        if self._count + size <= MAX_KEPT:
-            self._count += size
-            self._values[key] = value
-        return value
-
+"""Largest number of numbers that a maker keeps; what exceeds them is computed when it is used."""
 
 MIN_CUTOFF, MAX_CUTOFF = 2.0, 10.0
 """Bounds of the narrow filter's cutoff [Hz]."""
@@ -256,7 +232,7 @@ class EquationMaker:
             fit; zero for joints without load-dependent friction. None: no such friction.
         further: function of q, v, a (n, nv each) that returns additional columns
             (n, nv, m); None: m is 0.
-        store: keeps filtered columns for makers of the same recordings; None: nothing is kept.
+        store: filtered columns for makers of the same recordings and filters; None: none are kept.
         fused: whether fast motion comes from velocities (``with_velocities``).
     """
 
@@ -268,7 +244,7 @@ class EquationMaker:
     stribeck: bool = False
     load: Array | None = None
     further: Callable[[Array, Array, Array], Array] | None = None
-    store: ColumnStore | None = None
+    store: dict[Any, Any] | None = None
     fused: bool = True
 
     def chunks(self, samples: JointSamples) -> Iterator[Chunk]:
@@ -384,7 +360,14 @@ class EquationMaker:
         """What was made before under a key, with the same robot and filters, or made now."""
         if self.store is None:
             return made()
-        return self.store.kept((self.robot, self.base, self.filtering, *key), made)
+        if key in self.store:
+            found: Kept = self.store[key]
+            return found
+        value = made()
+        kept = (x for one in (value, *self.store.values()) for x in vars(one).values())
+        if sum(x.size for x in kept if isinstance(x, np.ndarray)) <= MAX_KEPT:
+            self.store[key] = value
+        return value
 
 
 @dataclass(frozen=True, eq=False)

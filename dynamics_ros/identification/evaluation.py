@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.algorithms.joint_friction import friction_torque
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation import EffortModel
 from dynamics_ros.estimation.effort_model import MAX_LOAD_FRICTION
@@ -117,32 +116,6 @@ def effort_model_of(maker: EquationMaker, fit: Fit) -> EffortModel:
         friction_velocity=maker.friction_velocity,
         stribeck_velocity=STRIBECK_VELOCITY,
     )
-
-
-def friction_curve(model: EffortModel, joint: int, v: Array, carried: Array | float = 0.0) -> Array:
-    """Friction and offset torque that a motor has to provide (n) [Nm or N].
-
-    Args:
-        model: effort model of the drives.
-        joint: index of the joint.
-        v: (n) velocities [rad/s or m/s].
-        carried: load of the joint, number or (n) [Nm or N].
-    """
-    dry_speed, stribeck_speed = model.speeds
-    curve: Array = (
-        friction_torque(
-            v,
-            model.viscous[joint],
-            model.coulomb[joint],
-            model.stribeck[joint],
-            dry_speed[joint],
-            stribeck_speed[joint],
-            model.load_friction[joint],
-            carried,
-        )
-        - model.offset[joint]
-    )
-    return curve
 
 
 OPTIONAL = ('units', 'mounting', 'velocities', 'weights', 'curve', 'load', 'rest')

@@ -17,7 +17,7 @@ from .equations import Equations
 from .evaluation import Problem
 from .fit import UNEXPLAINED, Fit
 from .joint_states.clock import Stretch
-from .joint_states.samples import JointSamples, UnusableRecordingError
+from .joint_states.samples import UnusableRecordingError
 
 Array = NDArray[np.float64]
 STILL = 0.01
@@ -39,12 +39,6 @@ coarse efforts have the first two."""
 
 SLOW = 0.02
 """Mean speed over 50 ms below which efforts are not checked [rad/s]."""
-
-MAX_EFFORT_RATIO = 2.0
-"""Ratio to the effort limit that no motor can exceed."""
-
-LARGE_STANDING_SHARE = 0.5
-"""Share of the time at rest from which it is reported."""
 
 
 def moved_joints(robot: Robot, span: Array) -> NDArray[np.bool_]:
@@ -101,21 +95,11 @@ def constant_efforts(problem: Problem) -> list[str]:
     return [f'{listed}: the driver may not report them']
 
 
-def doubtful_efforts(robot: Robot, stretches: Sequence[Stretch], scale: Array) -> list[str]:
-    """Sentences on efforts that are clipped, or that exceed the motors of the robot.
-
-    Args:
-        robot: the robot.
-        stretches: its recordings.
-        scale: (nv) torque per unit of reported effort.
-    """
-    found, beyond, clipped = [], [], []
-    least = SLOW * motion_scales(robot)
+def clipped_efforts(robot: Robot, stretches: Sequence[Stretch]) -> list[str]:
+    """A sentence on joints whose efforts are cut off at their largest value."""
+    clipped, least = [], SLOW * motion_scales(robot)
     for j, name in enumerate(robot.joint_names):
         effort = np.concatenate([one.effort[:, j] for one in stretches])
-        limit, largest = robot.effort_limits[j], abs(scale[j]) * np.quantile(np.abs(effort), 0.99)
-        if 0.0 < limit < np.inf and largest > MAX_EFFORT_RATIO * limit:
-            beyond.append(f'{name} {largest:.3g} where the limit is {limit:.3g}')
         moves = np.concatenate([_speed(one, j) > least[j] for one in stretches])
         values, counts = np.unique(effort[moves], return_counts=True)
         if len(values) < MIN_LEVELS:
@@ -128,18 +112,13 @@ def doubtful_efforts(robot: Robot, stretches: Sequence[Stretch], scale: Array) -
         share = lasting.sum() / max(moves.sum(), 1)
         if share > MIN_CLIPPED_SHARE:
             clipped.append(f'{name} {100.0 * share:.0f} %')
-    if clipped:
-        found.append(
-            'efforts are cut off at their largest value for part of the motion '
-            f'({", ".join(clipped)}): what is found of these joints and of what they carry is '
-            'wrong; record slower motion'
-        )
-    if beyond:
-        found.append(
-            f'efforts are larger than the robot can give ({", ".join(beyond)}): they are in other '
-            'units there, or the description has other limits'
-        )
-    return found
+    if not clipped:
+        return []
+    return [
+        'efforts are cut off at their largest value for part of the motion '
+        f'({", ".join(clipped)}): what is found of these joints and of what they carry is wrong; '
+        'record slower motion'
+    ]
 
 
 def _speed(stretch: Stretch, joint: int) -> Array:
@@ -148,21 +127,6 @@ def _speed(stretch: Stretch, joint: int) -> Array:
     ahead = max(1, min(round(0.05 / stretch.period), len(q) - 1))
     speed = np.abs(q[ahead:] - q[:-ahead]) / (ahead * stretch.period)
     return np.pad(speed, (0, ahead), mode='edge')
-
-
-def single_spikes(robot: Robot, recordings: Sequence[JointSamples]) -> list[str]:
-    """Sentences on single values that are treated as outliers."""
-    found = []
-    pairs = [(samples, samples.without_spikes()) for samples in recordings]
-    for what in ('position', 'effort'):
-        counts = sum((getattr(a, what) != getattr(b, what)).sum(axis=0) for a, b in pairs)
-        listed = [f'{c} of {n}' for n, c in zip(robot.joint_names, counts, strict=True) if c]
-        if listed:
-            found.append(
-                f'single {what}s are far off those before and after, and are left out: '
-                + ', '.join(listed)
-            )
-    return found
 
 
 def brief(problem: Problem) -> list[str]:
@@ -181,16 +145,6 @@ def usual_share(fit: Fit, equations: Equations) -> float:
     efforts = equations.rows[..., -1]
     size = np.sqrt((efforts**2).sum() / equations.counts.sum())
     return float(np.sqrt((fit.sigma**2).mean()) / max(size, 1e-12))
-
-
-def of_fit(problem: Problem) -> list[str]:
-    """Sentences on a fit."""
-    return [
-        *mostly_standing(problem),
-        *unexplained_times(problem),
-        *much_left_over(problem),
-        *without_friction(problem),
-    ]
 
 
 def without_friction(problem: Problem) -> list[str]:
@@ -213,23 +167,6 @@ def much_left_over(problem: Problem) -> list[str]:
     return [
         f'{100.0 * share:.0f} % of the efforts are unexplained, where 1 to 10 % are usual for '
         'robots with gears; check mounting (--gravity), joint order, units, payload and stamps'
-    ]
-
-
-def mostly_standing(problem: Problem) -> list[str]:
-    """A sentence on joints that are at rest for most of the time."""
-    counts = problem.equations.counts
-    share = counts[:, problem.equations.standing].sum(axis=1) / counts.sum(axis=1)
-    listed = [
-        f'{name} {100.0 * s:.0f} %'
-        for name, s, m in zip(problem.robot.joint_names, share, problem.moved, strict=True)
-        if m and s > LARGE_STANDING_SHARE
-    ]
-    if not listed:
-        return []
-    return [
-        f'joints stand still for most of the time ({", ".join(listed)}): that counts little, for '
-        'friction of unknown size holds them; let them move for longer'
     ]
 
 

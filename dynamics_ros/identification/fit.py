@@ -149,11 +149,30 @@ def inverse(H: Array) -> Array:
     return found
 
 
+def posterior(H: Array, g: Array, precision: Array, mean: Array) -> tuple[Array, Array]:
+    """Weighted least squares with a Gaussian prior: unknowns (n) and their covariance (n, n).
+
+    For equations A x = y with independent rows of standard deviation s, pass H = A^T S^-2 A and
+    g = A^T S^-2 y, summed over blocks of rows as they come; nothing else of the rows is needed.
+    Standard deviations of the unknowns are the square roots of the covariance's diagonal. They hold
+    if s is that of the residuals; residuals that are correlated in time count as fewer rows: divide
+    H and g by the ratio of their low-frequency variance to that of white noise
+    (``deviations.factors_of``). Unknown s: begin with a guess and repeat with the RMS residual.
+
+    Args:
+        H, g: information (n, n) and right side (n) of the equations.
+        precision: (n, n) inverse covariance of the prior; with that of H it must be positive
+            definite. Units of the unknowns may differ in size.
+        mean: (n) mean of the prior.
+    """
+    covariance = inverse(H + precision)
+    x: Array = covariance @ (g + precision @ mean)
+    return x, covariance
+
+
 def solved(layout: Layout, gram: Array, prior: Prior) -> Array:
     """(n) unknowns with the least squared residuals and departure from the prior."""
-    H, g = normal_equations(layout, gram)
-    found: Array = inverse(H + prior.information) @ (g + prior.information @ prior.mean)
-    return found
+    return posterior(*normal_equations(layout, gram), prior.information, prior.mean)[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -369,8 +388,7 @@ def weighed(
     for _ in range(ROUNDS):
         gram = grams(equations, weights / sigma[:, np.newaxis] ** 2)
         H, g = normal_equations(layout, gram)
-        covariance = inverse(H + prior.information)
-        x = covariance @ (g + prior.information @ prior.mean)
+        x, covariance = posterior(H, g, prior.information, prior.mean)
         columns = layout.columns_of(x)
         left = (equations.rows[..., :-1] @ columns[..., np.newaxis])[..., 0]
         left = left - equations.rows[..., -1]
@@ -392,7 +410,7 @@ def weighed(
         weights = np.minimum(1.0, (limit / np.maximum(departures, 1e-9)) ** 2)
         weights *= share_at_rest(holds / sigma[:, np.newaxis], counts)
     H, g = normal_equations(layout, grams(equations, weights / sigma[:, np.newaxis] ** 2))
-    x = inverse(H + prior.information) @ (g + prior.information @ prior.mean)
+    x, _ = posterior(H, g, prior.information, prior.mean)
     blocks = equations.begins, equations.standing
     nothing = np.zeros(layout.count)
     return Fit(layout, loads, x, sigma, weights, departures, *blocks, H, g, prior, held, nothing)

@@ -26,22 +26,22 @@ from .deviations import (
     Accuracy,
     Parameter,
     covariances,
-    motions_that_would_tell,
     parameters,
     torque_deviations,
 )
-from .equations import ColumnStore, EquationMaker, Equations, Filtering
+from .equations import EquationMaker, Equations, Filtering
 from .evaluation import Evaluation, Problem, effort_model_of, evaluate
 from .findings import (
     brief,
+    clipped_efforts,
     constant_efforts,
-    doubtful_efforts,
     moved_joints,
+    much_left_over,
     named,
-    of_fit,
     resting,
-    single_spikes,
+    unexplained_times,
     usual_share,
+    without_friction,
 )
 from .fit import FRICTION, LOAD_REACH, Fit, grams, regularized, solved, squares
 from .joint_states.clock import extremes_of, regular_stretches
@@ -88,7 +88,6 @@ class Identified:
         parameters: all parameters with their standard deviations.
         moved: (nv) whether the joints moved.
         findings: one sentence for each fact that a user should know.
-        missing: one sentence for each motion that would identify further parameters.
         noise: noise of single samples.
         accuracy: known errors of the model between ``postures``, and noise of the samples.
         postures: (2, nv) lowest and highest positions [rad or m].
@@ -102,7 +101,6 @@ class Identified:
     parameters: tuple[Parameter, ...]
     moved: NDArray[np.bool_]
     findings: tuple[str, ...]
-    missing: tuple[str, ...]
     noise: SampleNoise
     accuracy: Accuracy
     postures: Array
@@ -159,7 +157,7 @@ def read(problem: Problem) -> None:
     """Stage: recordings in the order of time, without invalid samples."""
     problem.recordings = [samples.cleaned() for samples in problem.recordings]
     notes = dict.fromkeys(note for samples in problem.recordings for note in samples.notes)
-    problem.findings += [*notes, *single_spikes(problem.robot, problem.recordings)]
+    problem.findings += notes
 
 
 def resample(problem: Problem) -> None:
@@ -186,7 +184,7 @@ def regress(problem: Problem) -> None:
         base,
         Filtering.for_motion(problem.stretches),
         np.ones(robot.nv),
-        store=ColumnStore(),
+        store={},
         fused=problem.uses('velocities'),
     )
     problem.equations = problem.equations_of(problem.maker)
@@ -207,7 +205,7 @@ def convert(problem: Problem) -> None:
     if (scale != 1.0).any():
         problem.maker = replace(problem.maker, scale=scale)
         problem.equations = problem.equations.scaled(scale)
-    problem.findings += doubtful_efforts(robot, problem.stretches, scale)
+    problem.findings += clipped_efforts(robot, problem.stretches)
     if problem.uses('mounting'):
         problem.findings += check_mounting(robot, problem.stretches, scale, problem.held)
 
@@ -323,20 +321,10 @@ def joints_with_load(fit: Fit, equations: Equations, loads: Array) -> NDArray[np
         return errors, np.mean(grows, axis=0) / np.maximum(spread, 1e-12)
 
     # Smaller loads contain no information about the coefficient.
-    chosen = LOAD_REACH * loads > fit.sigma
-    # Remove one joint at a time: joints share bodies, so the term of one may replace that of
-    # another.
-    while chosen.any():
-        errors, grows = tried(chosen)
-        worth = np.full(layout.joints, -np.inf)
-        for j in np.flatnonzero(chosen):
-            without, _ = tried(chosen & (np.arange(layout.joints) != j))
-            worth[j] = errors[j] / max(without[j], 1e-300) if grows[j] > SIGNIFICANT else np.inf
-        worst = int(np.argmax(worth))
-        if worth[worst] <= MIN_IMPROVEMENT:
-            break
-        chosen[worst] = False
-    return chosen
+    some = LOAD_REACH * loads > fit.sigma
+    (without, _), (errors, grows) = tried(np.zeros_like(some)), tried(some)
+    found: NDArray[np.bool_] = some & (grows > SIGNIFICANT) & (errors <= MIN_IMPROVEMENT * without)
+    return found
 
 
 def regularize(problem: Problem) -> None:
@@ -379,7 +367,8 @@ def judge(problem: Problem) -> None:
     problem.train = Evaluation.joined(
         [evaluate(problem.maker, fit, samples) for samples in problem.recordings]
     )
-    problem.findings += of_fit(problem)
+    for finding in (unexplained_times, much_left_over, without_friction):
+        problem.findings += finding(problem)
     # A push of some seconds may have as large a residual in total, but not in the other blocks.
     if min(problem.train.percent_all, 100.0 * usual_share(fit, equations)) > MAX_UNEXPLAINED:
         whatever = 'friction, with masses as described' if problem.held else 'masses'
@@ -414,7 +403,6 @@ def _result(problem: Problem) -> Identified:
         tuple(known),
         problem.moved,
         tuple(problem.findings),
-        tuple(motions_that_would_tell(problem, known)),
         noise,
         Accuracy(noise, *of_fit, train.rms, np.array(viscous)),
         postures,

@@ -75,7 +75,6 @@ class Payload:
         mass: kg.
         center_of_mass: (3) in the frame [m].
         mass_deviation, center_of_mass_deviation: standard deviations.
-        swapped: whether the first recordings were those with it.
         parameters: inertial parameters (10) in the frame, about its origin.
         covariance: (10, 10) their covariance, without that of the unit of efforts.
         own_weight: weight of the robot by the recordings over that of its description, at the
@@ -90,7 +89,6 @@ class Payload:
     center_of_mass: Array
     mass_deviation: float
     center_of_mass_deviation: Array
-    swapped: bool
     parameters: Array
     covariance: Array
     own_weight: float = 1.0
@@ -144,21 +142,23 @@ def identify_with_payload(
 
     Args:
         robot: as described, without the payload.
-        empty, loaded: recordings of it without and with the payload; the other way round is seen by
-            a negative mass, and told.
+        empty, loaded: recordings of it without and with the payload.
         frame: what the payload is fixed to.
         scale: (nv) torque per unit of reported effort; None: it is estimated.
 
     Raises:
         UnknownFrameError: no such frame.
-        UnusableRecordingError: no joint moves the frame, or nothing is told of the mass.
+        UnusableRecordingError: no joint moves the frame, the mass is unknown, or the runs are
+            interchanged.
     """
     body = _carrier(robot, frame)
     first = identify(robot, empty, scale=scale)
     payload = _payload(first, empty, loaded, frame, body)
-    if payload.mass < 0.0:
-        first = identify(robot, loaded, scale=scale)
-        payload = replace(_payload(first, loaded, empty, frame, body), swapped=True)
+    if payload.mass < -LIGHT * payload.mass_deviation:
+        raise UnusableRecordingError(
+            f'the robot carries {-payload.mass:.2f} kg less with the payload than without: the '
+            'last recording has to be the one with it; exchange the recordings, or repeat both runs'
+        )
     if payload.mass < LIGHT * payload.mass_deviation:
         raise UnusableRecordingError(
             f'the two recordings differ by {payload.mass:.3f} kg with a deviation of '
@@ -335,7 +335,7 @@ def _payload(
     J = np.column_stack([-center, np.eye(3)]) / max(abs(mass), 1e-9)
     deviation = np.sqrt(np.maximum(np.diag(J @ C[:4, :4] @ J.T), 0.0))
     spread = float(np.hypot(np.sqrt(C[0, 0]), of_unit * mass))
-    return Payload(frame, mass, center, spread, deviation, False, pi, C, own_weight, of_unit)
+    return Payload(frame, mass, center, spread, deviation, pi, C, own_weight, of_unit)
 
 
 def _own_weight(

@@ -5,15 +5,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
-from nav_msgs.msg import Odometry
 from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
-from std_msgs.msg import String
 
 from dynamics_ros.estimation import ContactLocation, ContactPipeline, ContactState
 from dynamics_ros.estimation.contact.geometry import LOCATION_RATE
@@ -25,11 +23,11 @@ from dynamics_ros.wire.contact_messages import ContactMessages
 from dynamics_ros.wire.conversions import topic_names
 from dynamics_ros.wire.templates import Filling, Message
 from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
-from dynamics_ros_msgs.msg import ExternalWrench, Payload
+from dynamics_ros_msgs.msg import ExternalWrench
 
 from .bag import RecordingWriter
 from .page import figure
-from .states import Batch, Estimate, Estimators, Topics
+from .states import Estimate, Estimators
 
 Array = NDArray[np.float64]
 
@@ -80,21 +78,6 @@ class ThinnedCurve:
         self._size //= 2
         self._rows[: self._size] = kept
         self._step *= 2
-
-
-def copied(
-    batches: Iterable[Batch], topics: Topics, description: str, writer: RecordingWriter
-) -> Iterator[Batch]:
-    """Yields the same batches and writes their messages, after the robot description."""
-    kinds = {topics.joint_states: JointState, topics.odometry: Odometry, topics.payload: Payload}
-    text: String | None = String(data=description)
-    for batch in batches:
-        if text is not None:
-            writer.write('/robot_description', String, batch.times[0], text)
-            text = None
-        for time, data in zip(batch.times, batch.messages, strict=True):
-            writer.write(batch.topic, kinds[batch.topic], time, data)
-        yield batch
 
 
 class EstimateWriter:

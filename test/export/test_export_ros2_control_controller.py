@@ -161,11 +161,6 @@ def test_efforts_that_cannot_be_written_are_an_error(controller):
     controller.c.hold_efforts(False)
 
 
-def test_it_carries_the_arm_at_activation(controller):
-    controller.update(10)
-    assert controller.beside_gravity < 1e-6
-
-
 @pytest.mark.parametrize('number', [np.nan, np.inf, 1e300])
 def test_a_pose_that_is_none_is_no_target(controller, number):
     for i in POSE:
@@ -174,6 +169,8 @@ def test_a_pose_that_is_none_is_no_target(controller, number):
     assert controller.beside_gravity < 1e-6
 
 
-def test_without_a_position_it_does_not_begin(controller):
+def test_it_carries_the_arm_at_activation_and_begins_only_with_positions(controller):
+    controller.update(10)
+    assert controller.beside_gravity < 1e-6
     controller.set_state(4, np.nan)
     assert not controller.c.activate()

@@ -14,7 +14,7 @@ import yaml
 from random_robots import random_urdf
 
 from dynamics_ros import Robot
-from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
+from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.export import export_ros2_control
 from dynamics_ros.export.command import main
 
@@ -122,15 +122,8 @@ class TestErrors:
             export_ros2_control(robot, ARM.read_text(), name, tmp_path)
         assert list(tmp_path.iterdir()) == []
 
-    def test_a_robot_that_is_no_arm(self, tmp_path):
-        robot = Robot.from_urdf(ARM, 'floating', backend='python')
-        with pytest.raises(InvalidArgumentError, match='its base is floating'):
-            export_ros2_control(robot, ARM.read_text(), 'arm', tmp_path, 'tool0')
-
-    def test_a_tool_that_is_none(self, tmp_path):
+    def test_a_tool_that_does_not_move(self, tmp_path):
         robot = Robot.from_urdf(ARM, backend='python')
-        with pytest.raises(UnknownFrameError, match='tool0'):
-            export_ros2_control(robot, ARM.read_text(), 'arm', tmp_path, 'tool1')
         with pytest.raises(InvalidArgumentError, match="no joint moves 'base_link'"):
             export_ros2_control(robot, ARM.read_text(), 'arm', tmp_path, 'base_link')
 
@@ -167,7 +160,7 @@ class TestTheCommand:
         assert error.count('\n') == 1
         assert not (tmp_path / 'x').exists()
 
-    @pytest.mark.parametrize('more', [['--kernels', 'gravity'], ['--prefix', 'x'], ['--casadi']])
+    @pytest.mark.parametrize('more', [['--kernels', 'gravity'], ['--prefix', 'x']])
     def test_options_of_kernels_are_refused(self, more, tmp_path, capsys):
         usual = ['--robot', str(ARM), '--output', str(tmp_path), '--ros2-control', 'my']
         with pytest.raises(SystemExit) as status:

@@ -24,9 +24,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from benchmarks.recordings_fleet import FleetRobot, Recorded, record
-from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.fleet.command import main
-from dynamics_ros.fleet.results import find_bags, folder_name
+from dynamics_ros.fleet.results import find_bags
 from dynamics_ros.recordings.bag import Recording, RecordingWriter
 from dynamics_ros.recordings.command import main as estimate_bag
 
@@ -64,11 +63,9 @@ def test_links_are_followed_once(tmp_path):
 
 def test_results_within_the_input_are_no_input(tmp_path):
     empty(tmp_path / 'arm' / 'day')
-    empty(tmp_path / 'out' / 'bags' / 'arm' / 'day')
+    empty(tmp_path / 'out' / 'arm' / 'day')
     (bag,) = find_bags([str(tmp_path)], output=tmp_path / 'out')
     assert bag.path == tmp_path / 'arm' / 'day'
-    with pytest.raises(InvalidArgumentError, match='where bags are written'):
-        find_bags([str(tmp_path / 'out')], output=tmp_path / 'out')
 
 
 ODD = ['a b', 'a=b', 'x#1%20[z]', 'ümläut', 'new\nline', '..', '../../up', '$(touch pwned)']
@@ -77,27 +74,17 @@ ODD = ['a b', 'a=b', 'x#1%20[z]', 'ümläut', 'new\nline', '..', '../../up', '$(
 @pytest.mark.parametrize('name', ODD)
 def test_whatever_a_robot_is_called_is_its_name_in_the_tables(bag, tmp_path, name):
     output = tmp_path / 'deep' / 'out'
-    options = ['--output', str(output), '--jobs', '1', '--name', name, '--signals']
-    assert main([str(bag), *options, '--bags', 'mcap']) == 0
+    options = ['--output', str(output), '--jobs', '1', '--name', name]
+    assert main([str(bag), *options]) == 0
     table = pyarrow.dataset.dataset(output / 'summary', partitioning='hive').to_table()
     assert table['robot'].to_pylist() == [name]
     assert [path.name for path in tmp_path.iterdir()] == ['deep']
     assert [path.name for path in output.parent.iterdir()] == ['out']
-    assert [path.name for path in (output / 'bags' / folder_name(name)).iterdir()] == ['day']
-
-
-def test_a_second_run_takes_the_place_of_the_first(bag, tmp_path):
-    arguments = [str(bag), '--output', str(tmp_path), '--jobs', '1', '--bags', 'sqlite3']
-    for _ in range(2):
-        assert main(arguments) == 0
-        with Recording(tmp_path / 'bags' / 'robot' / 'day') as written:
-            assert written.count(['/joint_states']) == 200
-        assert [path.name for path in (tmp_path / 'bags' / 'robot').iterdir()] == ['day']
 
 
 def test_what_an_earlier_run_found_in_a_bag_that_is_damaged_now_goes(tmp_path):
     path = recorded(tmp_path / 'robot' / 'day.bag', 'ros1')
-    arguments = [str(path), '--output', str(tmp_path / 'out'), '--jobs', '1', '--signals']
+    arguments = [str(path), '--output', str(tmp_path / 'out'), '--jobs', '1']
     assert main(arguments) == 0
     path.write_bytes(path.read_bytes()[:-1000])
     assert main(arguments) == 1

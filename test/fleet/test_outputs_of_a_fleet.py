@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What analyze_recordings writes is of use: bags with estimates, payloads, queries, triangles."""
+"""What analyze_recordings writes, and the programs of the documentation that read it."""
 
 from __future__ import annotations
 
@@ -10,44 +10,19 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 pytest.importorskip('rclpy')
 pytest.importorskip('rosbags')
 pytest.importorskip('pyarrow')
 
-from benchmarks.recordings_fleet import DAY, FleetRobot, Push, Recorded, record
-from dynamics_ros.fleet.analysis import Task, analyze
+from benchmarks.recordings_fleet import DAY, FleetRobot, Recorded, record
 from dynamics_ros.fleet.command import main
-from dynamics_ros.fleet.results import EVENTS, SIGNALS, find_bags, read_rows
-from dynamics_ros.recordings.bag import Recording
 
 pytestmark = pytest.mark.ros
 
 MARCH, JUNE = 1_772_400_000 * 10**9, 1_780_300_000 * 10**9
 """ns: stamps in March and June 2026."""
-
-
-@pytest.mark.parametrize('storage', ['mcap', 'sqlite3'])
-def test_bags_have_the_estimates_beside_the_inputs(tmp_path, storage):
-    record(FleetRobot.of(), Recorded(tmp_path / 'arm' / 'day', 'mcap', 4.0, 50.0))
-    (bag,) = find_bags([str(tmp_path / 'arm')])
-    output = tmp_path / 'out'
-    summary = analyze(Task(output=output, bags=storage, signals=True), bag)
-    assert summary['status'] == 'ok', summary['reason']
-    torques = np.array([row['external_torque'] for row in read_rows(output, SIGNALS, [bag])])
-    with Recording(output / 'bags' / 'arm' / 'day') as written:
-        assert written.storage == storage
-        kind = 'sensor_msgs/msg/JointState'
-        assert '/contact_node/external_torques' in written.topics(kind)
-        assert written.count(['/joint_states']) == summary['messages']
-        assert written.count(['/robot_description']) == 1
-        found = [m.effort for *_, m in written.decoded(['/contact_node/external_torques'])]
-        assert written.count(['/contact_node/contact_state']) == len(found)
-    # While a state is in doubt, the estimate before is published again.
-    new = [True, *np.any(np.diff(found, axis=0), axis=1)]
-    np.testing.assert_allclose(np.array(found)[new], torques, rtol=1e-12, atol=1e-12)
 
 
 def test_results_are_not_written_into_a_file_or_a_recording(tmp_path, capsys):
@@ -63,20 +38,6 @@ def test_results_are_not_written_into_a_file_or_a_recording(tmp_path, capsys):
         assert sorted(tmp_path.rglob('*')) == before
     assert main([str(tmp_path / 'arm'), '--output', str(tmp_path / 'out'), '--jobs', '0']) != 0
     assert '-1 for one per core' in capsys.readouterr().err
-
-
-def test_a_change_of_payload_is_an_event_with_its_mass(tmp_path):
-    mass, begin = 1.5, 10.0
-    weight = Push('tool0', begin, 20.0, (0.0, 0.0, -9.81 * mass))
-    path = tmp_path / 'arm' / 'day'
-    recorded = Recorded(path, 'mcap', 20.0, 100.0, MARCH, pushes=(weight,))
-    record(FleetRobot.of(), recorded)
-    bags = find_bags([str(tmp_path / 'arm')])
-    summary = analyze(Task(output=tmp_path / 'out'), bags[0])
-    assert summary['payload_changes'] == 1
-    (change,) = [r for r in read_rows(tmp_path / 'out', EVENTS, bags) if r['kind'] == 'payload']
-    assert change['mass'] == pytest.approx(mass, abs=0.1)
-    assert (change['begin'] - MARCH) * 1e-9 == pytest.approx(begin, abs=2.0)
 
 
 @pytest.mark.slow

@@ -81,3 +81,20 @@ def recording(
     effort = efforts(arm, q, v, a) + arm.scale * noise * rng.normal(size=q.shape)
     q = q + 2e-5 * rng.normal(size=q.shape)
     return JointSamples(source, ROBOT.joint_names, t, q, v, effort)
+
+
+def as_csv(samples, path):
+    """Write samples as a table and return its path."""
+    columns = {'time': samples.time}
+    for kind in ('position', 'velocity', 'effort'):
+        values = getattr(samples, kind)
+        columns |= {f'{n}.{kind}': c for n, c in zip(samples.joint_names, values.T, strict=True)}
+    np.savetxt(
+        path,
+        np.column_stack(list(columns.values())),
+        '%.9g',
+        ',',
+        header=','.join(columns),
+        comments='',
+    )
+    return path

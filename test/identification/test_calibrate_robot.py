@@ -18,7 +18,7 @@ pytest.importorskip('rosbags')
 from rosbags.rosbag1 import Writer as Writer1
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
-from simulated_arm import COULOMB, FILE, ROBOT, TEXT, VISCOUS, recording, truth
+from simulated_arm import COULOMB, FILE, ROBOT, TEXT, VISCOUS, as_csv, recording, truth
 
 from dynamics_ros import Robot
 from dynamics_ros.calibration.command import main
@@ -68,22 +68,6 @@ class Captured:
             code = main(words)
         self.output, self.error = output.getvalue(), error.getvalue()
         return code
-
-
-def as_csv(samples, path):
-    columns = {'time': samples.time}
-    for kind in ('position', 'velocity', 'effort'):
-        values = getattr(samples, kind)
-        columns |= {f'{n}.{kind}': c for n, c in zip(samples.joint_names, values.T, strict=True)}
-    np.savetxt(
-        path,
-        np.column_stack(list(columns.values())),
-        '%.9g',
-        ',',
-        header=','.join(columns),
-        comments='',
-    )
-    return path
 
 
 def as_parquet(samples, path):
@@ -206,8 +190,6 @@ def test_the_report_is_one_page_with_pictures_and_deviations(calibrated):
     assert 'http' not in page
     for parameter in result['parameters']:
         assert f'<td>{parameter["name"]}</td>' in page
-    for sentence in result['not_identifiable']:
-        assert sentence in page
 
 
 def in_degrees(samples):

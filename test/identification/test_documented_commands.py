@@ -55,7 +55,6 @@ HERE = (
     r'ros2 run dynamics_ros (estimate_bag|analyze_recordings)',
     r'ros2 run dynamics_ros (export_kernels|(inspect|doctor)(?! --topic))',
     r'python -m dynamics_ros\.(inspect|doctor)',
-    r'cc -O3',
     r'scripts/bench --help',
 )
 """Commands that end by themselves."""
@@ -67,7 +66,6 @@ NODES = (
 """Commands that run until Ctrl-C."""
 
 ELSEWHERE = {
-    r'ros2 run dynamics_ros calibrate_robot run': 'test/identification/test_run.py',
     r'ros2 run dynamics_ros (inspect|doctor) --topic': 'test/doctor/test_doctor.py',
     r'ros2 run dynamics_ros impedance_controller_node --ros-args \.\.\.':
         'test/nodes/impedance/test_nodes_impedance_collisions.py',
@@ -195,13 +193,6 @@ def prepared(command: str) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize(('page', 'command'), shown(HERE))
 def test_a_command_ends_well(page: Path, command: str, files: Path, terminals: Terminals) -> None:
-    if command.startswith('cc '):
-        if shutil.which('cc') is None:
-            pytest.skip('no compiler')
-        terminals.run(
-            'python -m dynamics_ros.export --robot arm.urdf --prefix arm --casadi --output . '
-            '--kernels forward_dynamics'
-        )
     if 'scripts/bench' in command:
         command = command.replace('scripts/bench', 'python3 -m benchmarks')
     findings = r'(ros2 run dynamics_ros (inspect|doctor)|python -m dynamics_ros\.(inspect|doctor))'

@@ -101,24 +101,6 @@ def knocked(samples):
     return replace(samples, effort=effort)
 
 
-def leaned_on(samples, force):
-    """For half of the time, by the same force in root axes."""
-    rows = (samples.time > 5.0) & (samples.time < 15.0)
-    J = ROBOT.jacobian(samples.position[rows], 'tool0')[:, :3]
-    effort = samples.effort.copy()
-    effort[rows] -= J.transpose(0, 2, 1) @ force
-    return replace(samples, effort=effort)
-
-
-def test_a_contact_that_lasts_is_told(samples, drives):
-    assert not any('force' in sentence for sentence in drives.learned.findings)
-    leaned = identify_drives(ROBOT, leaned_on(samples, np.array([9.0, 0.0, -12.0])), NOTHING)
-    (told,) = [one for one in leaned.learned.findings if 'a force of about' in one]
-    size = float(told.split('about ')[1].split(' N')[0])
-    assert 8.0 < size < 22.0
-    assert 'something touches the robot' in told
-
-
 def of_another_robot(samples):
     rng = np.random.default_rng(0)
     return replace(samples, effort=rng.normal(size=samples.effort.shape).cumsum(axis=0))
@@ -304,22 +286,14 @@ def encoded(step):
     return JointSamples('encoded', ROBOT.joint_names, t, ticks, velocity, effort)
 
 
-def noise_of(samples):
-    return sample_noise(regular_stretches(samples), np.ones(ROBOT.nv))
-
-
-def chosen(step, left_over=0.0):
+def chosen(step):
     samples = encoded(step)
-    return chosen_observer(
-        ROBOT, noise_of(samples), samples.position, 1.0 / OBSERVER_CHOICE_RATE, left_over
-    )
-
-
-def test_fine_encoders_change_nothing():
-    assert chosen(1e-6) == ObserverChoice()
+    noise = sample_noise(regular_stretches(samples), np.ones(ROBOT.nv))
+    return chosen_observer(ROBOT, noise, samples.position, 1.0 / OBSERVER_CHOICE_RATE, 0.0)
 
 
 def test_coarse_encoders_ask_for_a_filter_and_coarser_ones_for_a_slower_one():
+    assert chosen(1e-6) == ObserverChoice()
     choices = [chosen(step) for step in (1e-4, 5e-4, 2e-3)]
     assert {one.kind for one in choices} == {'momentum_third_order'}
     gains = [one.gain for one in choices]

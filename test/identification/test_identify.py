@@ -19,6 +19,7 @@ from simulated_arm import (
     ROTOR,
     SMOOTH,
     VISCOUS,
+    as_csv,
     motion,
     recording,
     truth,
@@ -29,7 +30,6 @@ from dynamics_ros import Robot
 from dynamics_ros.calibration.command import main
 from dynamics_ros.calibration.outputs import node_parameters, parameter_values
 from dynamics_ros.calibration.results import report
-from dynamics_ros.calibration.tables import write_table
 from dynamics_ros.estimation import ContactState
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
 from dynamics_ros.estimation.samples.robot_state import RobotState
@@ -71,7 +71,7 @@ def test_friction_rotors_and_offsets_are_found(found):
     assert model.coulomb == pytest.approx(COULOMB, abs=0.05)
     assert model.offset == pytest.approx(-OFFSET, abs=0.05)
     assert model.rotor_inertia == pytest.approx(ROTOR, abs=0.02)
-    assert not found.maker.stribeck
+    assert not found.maker.stribeck and not found.fit.loads.any()
     assert found.noise.effort == pytest.approx(np.full(7, 0.1), rel=0.2)
 
 
@@ -257,13 +257,6 @@ def test_it_is_found_within_its_deviations(found_load_friction):
     assert found_load_friction.consistent
 
 
-def test_without_it_there_is_no_such_term():
-    found = identify(ROBOT, [recording(ARM)])
-    assert not found.fit.loads.any()
-    assert (found.effort_model.load_friction == 0.0).all()
-    assert not [p for p in found.parameters if p.name.startswith('load ')]
-
-
 RATE, NOISE = 200.0, 0.1
 
 
@@ -329,8 +322,6 @@ def test_stops_are_seen_and_no_pushes(samples, found_rests):
     assert found_rests.train.standing.mean() == pytest.approx(rest, abs=0.1)
     assert found_rests.train.percent_moving < 0.5 * found_rests.train.percent_all
     assert not any('push' in sentence for sentence in found_rests.findings)
-    (told,) = [one for one in found_rests.findings if 'stand still' in one]
-    assert f'{ROBOT.joint_names[0]} ' in told
 
 
 def test_a_push_at_rest_that_friction_cannot_hold_is_told(samples):
@@ -407,8 +398,7 @@ def test_a_person_is_told_in_every_output(found_unseen_joints, learned, poor, tm
         assert (name in comment) == (k in STILL)
     assert page.count('>unknown</td>') == 2 * len(STILL)
     assert list(yaml.safe_load(text)) == ['/**/contact_node']
-    path = tmp_path / 'poor.csv'
-    write_table(path, poor)
+    path = as_csv(poor, tmp_path / 'poor.csv')
     assert main([str(path), '--robot', str(FILE), '--json']) == 0
     said = capsys.readouterr().out
     rows = {line.split()[0]: line for line in said.splitlines() if line and ' Nm ' in line}

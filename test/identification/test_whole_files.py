@@ -24,13 +24,12 @@ pytest.importorskip('rclpy')
 pytest.importorskip('rosbags')
 pytest.importorskip('pyarrow')
 
-from simulated_arm import FILE, ROBOT, recording, truth
+from simulated_arm import FILE, ROBOT, as_csv, recording, truth
 
 from benchmarks.recordings_fleet import FleetRobot, Recorded, record
 from dynamics_ros.calibration import command as calibration
 from dynamics_ros.calibration import in_motion
 from dynamics_ros.calibration import plan as planning
-from dynamics_ros.calibration.tables import write_table
 from dynamics_ros.doctor.observer import observe
 from dynamics_ros.export import command as export
 from dynamics_ros.files import NotWrittenError, completed, write_files
@@ -52,7 +51,7 @@ BAG = Bag('arm', 'day', Path('day'))
 def inputs(tmp_path_factory):
     """A folder with a table and a bag; what takes long is computed once, before the processes."""
     folder = tmp_path_factory.mktemp('inputs')
-    write_table(folder / 'samples.csv', SAMPLES)
+    as_csv(SAMPLES, folder / 'samples.csv')
     record(FleetRobot.of(), Recorded(folder / 'arm' / 'day', 'mcap', 2.0, 50.0))
     with pytest.MonkeyPatch.context() as patch:
         quick = partial(planning.plan_excitation, iterations=0)
@@ -89,10 +88,6 @@ def plan(_inputs, folder):
     return calibration.main(['plan', *words, f'--output={folder}/plan.yaml'])
 
 
-def record_run(_inputs, folder):
-    write_table(folder / 'run.csv', SAMPLES)
-
-
 def calibrate_in_motion(_inputs, folder):
     path = folder / 'contact.yaml'
     found = {'effort.noise': [0.1] * 200}
@@ -105,7 +100,7 @@ def write_summary(_inputs, folder):
 
 
 def analyze(inputs, folder):
-    words = [str(inputs / 'arm'), f'--output={folder}', '--jobs=1', '--bags=sqlite3', '--signals']
+    words = [str(inputs / 'arm'), f'--output={folder}', '--jobs=1']
     return fleet.main(words)
 
 
@@ -127,8 +122,7 @@ def export_package(_inputs, folder):
 
 TOOLS = {
     calibrate: ('new.urdf', 'new.yaml', 'new.html'),
-    plan: ('plan.yaml', 'plan.csv'),
-    record_run: ('run.csv',),
+    plan: ('plan.yaml',),
     calibrate_in_motion: (),
     write_summary: (f'{SUMMARY}/robot=arm/bag=day/part.parquet',),
     analyze: (),

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 pytest.importorskip('rclpy')
@@ -12,14 +11,10 @@ pytest.importorskip('rosbags')
 
 from two_joint_arm import two_joint_arm
 
-from dynamics_ros import Robot
 from dynamics_ros.calibration import command
 from dynamics_ros.calibration.command import main
-from dynamics_ros.calibration.plan import read_trajectory
 from dynamics_ros.calibration.recorded import read_samples
-from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.identification import UnusableRecordingError
-from dynamics_ros.identification.excitation.way import check_motion, straight_way
 
 TEXT = two_joint_arm()
 
@@ -89,26 +84,6 @@ def test_numbers_of_options_are_finite_and_believable(capsys, words):
         main(['plan', '--robot', 'arm.urdf', '--output', 'motion.yaml', *words])
     assert ended.value.code == 2
     assert f'argument {words[0]}' in capsys.readouterr().err
-
-
-@pytest.mark.parametrize('time', ['.nan', '.inf', '1.0e+12', '-1'])
-def test_a_trajectory_with_times_that_no_robot_can_follow_is_refused(tmp_path, time):
-    path = tmp_path / 'motion.yaml'
-    zeros = 'positions: [0.0], velocities: [0.0], accelerations: [0.0]'
-    first, last = sorted(['0', time]) if time == '-1' else ('0', time)
-    points = [f'- {{{zeros}, time_from_start: {{sec: {t}, nanosec: 0}}}}' for t in (first, last)]
-    path.write_text('\n'.join(['joint_names: [a]', 'points:', *points]))
-    with pytest.raises(InvalidArgumentError, match='do not match its joints'):
-        read_trajectory(path)
-
-
-def test_a_trajectory_whose_positions_jump_is_refused_whatever_velocities_it_names():
-    robot = Robot.from_urdf(TEXT, backend='python')
-    way = straight_way(robot, np.zeros(2), np.array([0.5, 0.5]), 0.2)
-    check_motion(robot, way, 'the way', None)
-    way.q[25:, 1] += 0.9
-    with pytest.raises(InvalidArgumentError, match='positions of elbow that change faster'):
-        check_motion(robot, way, 'the way', None)
 
 
 def test_tables_without_columns_of_numbers_are_told(tmp_path):

@@ -23,7 +23,6 @@ FILES = ('README.md', 'package.xml', 'pyproject.toml', 'setup.cfg', 'setup.py')
 pytestmark = pytest.mark.slow
 
 NEEDS_ROS = (
-    'dynamics_ros.calibration.running.',
     'dynamics_ros.recordings.',
     'dynamics_ros.viewer.',
 )
@@ -142,18 +141,9 @@ def test_every_module_is_imported_without_ros_but_those_that_are_about_it(empty,
     assert page and {missing[name] for name in page} == {'viser'}
     assert [name for name in missing.keys() - page if not name.startswith(NEEDS_ROS)] == []
     assert not missing.keys() & {
-        'dynamics_ros.calibration.running.command',
         'dynamics_ros.recordings.bag',
         'dynamics_ros.recordings.settings',
     }
-
-
-def test_moving_a_robot_without_ros_is_told_what_it_needs(empty, folder):
-    command = ['-m', 'dynamics_ros.calibration.running', 'run', 'motion.csv']
-    done = empty.run(*command, '--robot', 'urdf/seven_joint_arm.urdf', cwd=folder)
-    assert done.returncode != 0
-    assert 'run needs ROS 2, with the packages rclpy and control_msgs' in done.stderr
-    assert 'Traceback' not in done.stderr
 
 
 def test_the_tools_of_the_wheel_run_without_ros(empty, folder):

@@ -31,7 +31,7 @@ from dynamics_ros.identification.bodies.base_parameters import BaseParameters
 from dynamics_ros.identification.fit import inverse
 from dynamics_ros.robot import Robot
 
-from .way import CLEARANCE, Clearance
+from .clearance import CLEARANCE, Clearance
 
 Array = NDArray[np.float64]
 
@@ -52,10 +52,6 @@ class Objective:
         """
         self._robot, self._base, self._noise = robot, base, noise
         self._derivatives = robot.kernel('inverse_dynamics_derivatives', parameters='inertias')
-
-    def value(self, q: Array, v: Array, a: Array) -> float:
-        """f of a motion (n, nv each); inf if it does not identify all parameters."""
-        return self._value_and_derivative(self._regressor(q, v, a))[0]
 
     def gradient(self, q: Array, v: Array, a: Array) -> tuple[float, Array, Array, Array]:
         """f and its derivatives by q, v, a (n, nv each)."""
@@ -104,7 +100,7 @@ SAMPLES = 120
 """Number of times at which a motion is evaluated."""
 
 NOISE = 0.02
-"""Standard deviation of efforts over the effort limit, for expected deviations."""
+"""Standard deviation of efforts over the effort limit."""
 
 POSITION_MARGIN, VELOCITY_SHARE, EFFORT_SHARE = 0.05, 0.7, 0.7
 """Distance from position limits [rad or m]; used shares of velocity and effort limits."""
@@ -135,9 +131,6 @@ class Excitation:
         time: (n) times [s].
         q, v, a: (n, nv) positions, velocities, accelerations.
         condition: condition number of the regressor of base parameters.
-        names: (b) base parameters.
-        values: (b) values of the description.
-        deviations: (b) expected standard deviations of an identification with this motion.
         clearance: smallest distance of links [m]; inf if shapes are unknown.
     """
 
@@ -146,9 +139,6 @@ class Excitation:
     v: Array
     a: Array
     condition: float
-    names: tuple[str, ...]
-    values: Array
-    deviations: Array
     clearance: float
 
 
@@ -166,11 +156,6 @@ class Series:
         self.q = np.hstack([sines, cosines]) @ free
         self.v = np.hstack([w * cosines, -w * sines]) @ free
         self.a = np.hstack([-(w**2) * sines, -(w**2) * cosines]) @ free
-
-    @property
-    def count(self) -> int:
-        """Number of free coefficients of a joint."""
-        return int(self.q.shape[1])
 
 
 class Limits:
@@ -242,20 +227,12 @@ def plan_excitation(
         )
     time = np.arange(round(duration * rate) + 1) / rate
     q, v, a = search.motion(best, Series(duration, time))
-    # The covariance of least squares is R^-1 R^-T.
-    spread = np.linalg.norm(np.linalg.pinv(_factor(robot, base, q, v, a, 1.0 / noise)), axis=1)
-    described = np.array(
-        [float(x) for body in robot.model.inertias for x in body.parameters()] + [0.0] * robot.nv
-    )
     return Excitation(
         time,
         q,
         v,
         a,
         condition_number(robot, base, q, v, a),
-        base.expressions,
-        base.combination @ described,
-        spread,
         np.inf if clearance is None else clearance.smallest(q[:: max(1, len(q) // 200)]),
     )
 
@@ -363,7 +340,7 @@ def random_motion(
 
 def condition_number(robot: Robot, base: BaseParameters, q: Array, v: Array, a: Array) -> float:
     """Condition number of the regressor of base parameters over a motion."""
-    return float(np.linalg.cond(_factor(robot, base, q, v, a, np.ones(robot.nv))))
+    return float(np.linalg.cond(robot.regressor_r_factor(q, v, a, columns=base.chosen)))
 
 
 def _states(c: Array, shift: Array, series: Series) -> tuple[Array, Array, Array]:
@@ -395,16 +372,11 @@ def _random_coefficients(
 ) -> tuple[Array, Array]:
     """Coefficients and centres of a random motion within the position range."""
     nv = len(limits.half)
-    c, _ = _scaled_to_limits(0.6 * rng.normal(size=(nv, rough.count)), limits.middle, rough, limits)
+    c, _ = _scaled_to_limits(
+        0.6 * rng.normal(size=(nv, rough.q.shape[1])), limits.middle, rough, limits
+    )
     q = rough.q @ c.T
     low, high = q.min(axis=0), q.max(axis=0)
     room = limits.half - 0.5 * (high - low)
     place = np.tanh(0.6 * rng.normal(size=nv))
     return c, limits.middle - 0.5 * (low + high) + place * np.maximum(room, 0.0)
-
-
-def _factor(
-    robot: Robot, base: BaseParameters, q: Array, v: Array, a: Array, weights: Array
-) -> Array:
-    """R factor (b, b) of the weighted regressor of base parameters."""
-    return robot.regressor_r_factor(q, v, a, weights=weights, columns=base.chosen)

@@ -3,10 +3,9 @@
 """Resampling of joint states to equal time steps, from stamps with jitter, losses and gaps.
 
 Drivers sample with a regular clock, but many stamps are arrival times, up to several periods late.
-Three interpretations of the stamps are compared: the stamps themselves, ticks of a regular clock
-with lost samples, and ticks without lost samples. The one with the smoothest positions is used.
-Smoothness is judged between samples and over longer times, because coarse positions hide errors of
-the clock between samples.
+Two clocks are fitted to the stamps, one that lost samples where stamps are late for good, and one
+that lost none. The stamps themselves are used if they are far from both, such as those of a loop
+whose pace changes.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ GAP_PERIODS, GAP_TIME = 6.0, 0.1
 MIN_PERIOD, MAX_PERIOD = 1e-5, 1.0
 """Range of plausible sampling periods [s]."""
 
-SCALES = (0.01, 0.02, 0.05)
-"""Times over which positions are averaged to judge their smoothness [s]."""
+MAX_LATE = 3.0
+"""Mean deviation of stamps from a regular clock from which they are used as they are [periods]."""
 
 NEIGHBOURS = 15
 """Samples on both sides that decide whether a delay is permanent, because samples were lost."""
@@ -110,9 +109,9 @@ def _resampled(samples: JointSamples, period: float) -> Stretch:
         period = float(np.polyfit(ticks, time, 1)[0])
     clocks.append(_fitted_clock(ticks, time))
     # Jitter of a full period looks like lost samples, so the clock without losses is tried too.
-    smoothest = min([*clocks[::-1], time], key=lambda clock: _roughness(clock, q))
-    if smoothest is not time:
-        time = smoothest
+    late, clock = min(((float(np.abs(time - c).mean()), c) for c in clocks), key=lambda one: one[0])
+    if late < MAX_LATE * period:
+        time = clock
         period = float(np.min(np.diff(time)))
     count = round((time[-1] - time[0]) / period) + 1
     grid = time[0] + period * np.arange(count)
@@ -141,34 +140,6 @@ def _tick_numbers(time: Array, period: float) -> NDArray[np.int64]:
         most = round((time[k] - time[k - 1]) / period) - 1
         lost[k] = min(most, max(0, round((after - before) / period)))
     return np.arange(len(time)) + np.cumsum(lost)
-
-
-def _roughness(time: Array, q: Array) -> float:
-    """Product of the roughness of positions between samples and over each of ``SCALES``."""
-    span = np.ptp(q, axis=0)
-    moving = span > 1e-4
-    if not moving.any():
-        return 0.0
-    positions, found = q[:, moving] / span[moving], 1.0
-    for scale in (0.0, *SCALES):
-        size = max(1, round(scale * (len(time) - 1) / max(time[-1] - time[0], scale, 1e-9)))
-        whole = len(time) // size * size
-        means = (
-            values[:whole].reshape(-1, size, *values.shape[1:]) for values in (time, positions)
-        )
-        found *= _cubic_deviation(*(values.mean(axis=1) for values in means))
-    return found
-
-
-def _cubic_deviation(time: Array, x: Array) -> float:
-    """Mean distance of every second position (n, joints) from the spline through the others."""
-    if len(time) < 5:
-        return 1.0
-    if (np.diff(time) <= 0.0).any():
-        return np.inf
-    predicted = scipy.interpolate.CubicSpline(time[::2], x[::2])(time[1::2])
-    # The last one may be beyond the spline.
-    return float(np.mean(np.abs(predicted - x[1::2])[:-1].sum(axis=1)))
 
 
 def _linear(grid: Array, time: Array, values: Array) -> Array:

@@ -30,7 +30,6 @@ from dynamics_ros.identification.joint_states.joint_matching import odd_velociti
 from dynamics_ros.robot import Robot
 
 from .learn import Learned, learn_unexplained
-from .residuals import named
 
 Array = NDArray[np.float64]
 
@@ -99,11 +98,6 @@ def identify_drives(robot: Robot, samples: JointSamples, model: EffortModel) -> 
             'repeat the motion with nothing near the robot'
         )
     learned = learn_unexplained(robot, found.effort_model, [own], found.accuracy)
-    if learned.contacts:
-        raise UnusableRecordingError(
-            f'efforts after {named(learned.contacts, robot.joint_names)} do not come back with the '
-            'state, as those of a push or a contact: repeat the motion with nothing near the robot'
-        )
     return Drives(found, learned, _rms_residual(found, own, model))
 
 

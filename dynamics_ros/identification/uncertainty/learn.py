@@ -23,18 +23,7 @@ from dynamics_ros.identification.joint_states.noise import SampleNoise
 from dynamics_ros.robot import Robot
 from dynamics_ros.spatial import Inertia
 
-from .residuals import (
-    MAX_REVERSAL,
-    Contact,
-    ObserverChoice,
-    Residuals,
-    chosen_observer,
-    contacts_in,
-    lasting_force,
-    named,
-    residuals_of,
-    rows_of,
-)
+from .residuals import ObserverChoice, Residuals, chosen_observer, residuals_of
 
 Array = NDArray[np.float64]
 
@@ -44,6 +33,9 @@ MIN_SAMPLES = 200
 ROUNDS = 8
 RESIDUAL_LIMIT = 4.0
 """Standard deviations at which residuals are limited; larger ones are part of the tail."""
+
+MAX_REVERSAL = 0.2
+"""Share of a reversal from which friction may be as large as a push."""
 
 MAX_FREE_RMS = 4.0
 """Normalised RMS residual of a second from which it does not count as free motion."""
@@ -74,13 +66,11 @@ class Learned:
     Attributes:
         unexplained: parameters of the residuals.
         findings: one sentence for each fact that a user should know.
-        contacts: detected contacts, which were excluded.
         observer: selected observer, to which the residuals belong.
     """
 
     unexplained: Unexplained
     findings: tuple[str, ...]
-    contacts: tuple[Contact, ...]
     observer: ObserverChoice
 
 
@@ -129,27 +119,12 @@ def learn_unexplained(
     longest = max(stretches, key=len)
     observer = chosen_observer(robot, noise, longest.position, longest.period, accuracy.residual)
     joined = residuals_of(robot, effort_model, recordings, observer, noise)
-    contacts = contacts_in(joined)
-    joined = joined.without(rows_of(contacts, joined))
     dry = effort_model.coulomb + np.maximum(effort_model.stribeck, 0.0)
     # Load-dependent friction at the largest load of the recordings.
     dry = dry + effort_model.load_friction * np.abs(joined.load).max(axis=0, initial=0.0)
     unseen = unmeasured_friction(robot, dry)
     sigmas = sigmas_for_rate(FALSE_ALARMS, np.full(robot.nv, observer.gain))
     columns, findings = [], []
-    force = lasting_force(robot, joined, effort_model.speeds[0])
-    if force is not None:
-        x, y, z = force
-        findings.append(
-            f'a force of about {np.linalg.norm(force):.0f} N at {robot.body_names[-1]}, along ('
-            f'{x:.0f}, {y:.0f}, {z:.0f}) in root axes, explains much of what is left over: '
-            'something touches the robot, or it carries more or less than described'
-        )
-    if contacts:
-        findings.append(
-            f'efforts at {named(contacts, robot.joint_names)} do not come back with the state, as '
-            'those of a push or a contact: nothing is learned from these times'
-        )
     if observer != ObserverChoice():
         findings.append(
             f'velocities are so noisy that a momentum observer would hide contacts: '
@@ -184,7 +159,7 @@ def learn_unexplained(
             f'as follows, in Nm or N, which thresholds are raised by ({", ".join(still)}): let '
             'each of them move both ways, slowly and fast'
         )
-    return Learned(Unexplained(*np.array(columns).T), tuple(findings), contacts, observer)
+    return Learned(Unexplained(*np.array(columns).T), tuple(findings), observer)
 
 
 def _parameters_in_motion(

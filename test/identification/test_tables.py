@@ -1,86 +1,19 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Trajectories and tables as files, and the way to the start."""
+"""Tables of joint states, and distances of links that planned motions keep."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from simulated_arm import recording, truth
 from two_joint_arm import two_joint_arm
 
 from dynamics_ros import Robot
-from dynamics_ros.calibration.plan import read_trajectory
-from dynamics_ros.calibration.tables import read_table, write_table
+from dynamics_ros.calibration.tables import read_table
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.identification import UnusableRecordingError
-from dynamics_ros.identification.excitation.way import Clearance, Motion, check_motion, straight_way
+from dynamics_ros.identification.excitation.clearance import Clearance
 from dynamics_ros.model.collision_geometry import read_collision_geometry
-
-TEXT = two_joint_arm()
-ROBOT = Robot.from_urdf(TEXT)
-CLEARANCE = Clearance(ROBOT, read_collision_geometry(TEXT), floor=0.0)
-
-
-def test_the_way_is_slow_and_begins_and_ends_at_rest():
-    begin, end = np.array([0.5, -1.0]), np.array([-0.4, 0.2])
-    way = straight_way(ROBOT, begin, end, 0.15)
-    np.testing.assert_allclose(way.q[[0, -1]], [begin, end], atol=1e-12)
-    np.testing.assert_allclose(way.v[[0, -1]], 0.0, atol=1e-12)
-    assert np.abs(way.v).max() == pytest.approx(0.15, rel=0.01)
-    np.testing.assert_allclose(np.gradient(way.q, way.time, axis=0)[5:-5], way.v[5:-5], atol=1e-3)
-    np.testing.assert_allclose(np.gradient(way.v, way.time, axis=0)[5:-5], way.a[5:-5], atol=1e-3)
-    assert np.abs(straight_way(ROBOT, begin, end, 1.0).v).max() <= 0.2, 'a tenth of the limit'
-    assert straight_way(ROBOT, begin, begin, 0.2).duration == 2.0
-    check_motion(ROBOT, way, 'the way', CLEARANCE)
-
-
-def test_what_a_robot_cannot_or_should_not_do_is_refused():
-    way = straight_way(ROBOT, np.zeros(2), np.array([0.5, 0.5]), 0.2)
-    folded = straight_way(ROBOT, np.zeros(2), np.array([1.5, 1.5]), 0.2)
-    for motion, words in (
-        (replace(way, q=way.q + 1.2), 'positions of shoulder, elbow beyond'),
-        (replace(way, v=20.0 * way.v), 'velocities of shoulder, elbow beyond'),
-        (replace(way, q=np.nan * way.q), 'no numbers'),
-        (folded, 'below 0 m'),
-    ):
-        with pytest.raises(InvalidArgumentError, match=words):
-            check_motion(ROBOT, motion, 'the motion', CLEARANCE)
-
-
-def test_a_trajectory_that_is_none_is_refused(tmp_path):
-    path = tmp_path / 'motion.yaml'
-    point = '{positions: [0.1], velocities: [0.0], accelerations: [0.0], time_from_start: '
-    for text, words in (
-        ('- no', 'TypeError'),
-        ('joint_names: [a]\npoints: []', 'do not match its joints'),
-        (
-            f'joint_names: [a]\npoints:\n- {point}{{sec: 1, nanosec: 0}}}}\n' * 1,
-            'do not match its joints',
-        ),
-    ):
-        path.write_text(text)
-        with pytest.raises(InvalidArgumentError, match=words):
-            read_trajectory(path)
-    with pytest.raises(InvalidArgumentError, match='No such file'):
-        read_trajectory(tmp_path / 'none.yaml')
-    points = ''.join(f'- {point}{{sec: {k}, nanosec: 500000000}}}}\n' for k in range(3))
-    path.write_text(f'joint_names: [a]\npoints:\n{points}')
-    motion = read_trajectory(path)
-    assert isinstance(motion, Motion) and motion.time.tolist() == [0.5, 1.5, 2.5]
-
-
-def test_recorded_samples_are_read_as_they_were_written(tmp_path):
-    samples = recording(truth(), duration=1.0)
-    write_table(tmp_path / 'samples.csv', samples)
-    read = read_table(tmp_path / 'samples.csv')
-    assert read.joint_names == samples.joint_names
-    np.testing.assert_allclose(read.position, samples.position, atol=1e-7)
-    np.testing.assert_allclose(read.velocity, samples.velocity, atol=1e-7)
-    np.testing.assert_allclose(read.effort, samples.effort, atol=1e-6)
-
 
 T = 1.7e9 + 0.01 * np.arange(50)
 VALUES = np.round(np.random.default_rng(0).normal(size=(50, 4)), 6)
@@ -127,10 +60,8 @@ def test_names_of_columns(tmp_path, header, joints):
     assert same(read(tmp_path, lines(header))).joint_names == joints
 
 
-def test_decimal_commas_a_mark_of_the_order_of_bytes_and_comments(tmp_path):
-    header = [name.replace('.', '_') for name in NAMES]
-    text = '\n'.join(lines(header, separator=';')).replace('.', ',')
-    same(read(tmp_path, '\ufeff# of the robot\n' + text))
+def test_a_mark_of_the_order_of_bytes_and_comments(tmp_path):
+    same(read(tmp_path, '\ufeff# of the robot\n' + '\n'.join(lines(separator=';'))))
     same(read(tmp_path, ['# ' + lines()[0], *lines()[1:]]))
 
 
@@ -138,10 +69,6 @@ def test_decimal_commas_a_mark_of_the_order_of_bytes_and_comments(tmp_path):
 def test_units_of_time(tmp_path, unit, factor):
     stamps = [f'{factor * t:.0f}' for t in T]
     assert not same(read(tmp_path, lines((f'time_{unit}', *NAMES[1:]), stamps))).notes
-    # Without a unit the step between samples tells it.
-    (note,) = same(read(tmp_path, lines(time=stamps))).notes
-    assert 'seem to be in' in note
-    assert not same(read(tmp_path, lines())).notes
 
 
 def test_a_line_that_was_cut_off_is_left_out_and_told(tmp_path):
@@ -207,3 +134,11 @@ def test_links_that_meet_outside_the_limits_count_within_them():
     clearance = Clearance(robot, read_collision_geometry(text))
     with pytest.raises(InvalidArgumentError, match='brings links as near as'):
         clearance.check(near, 0.04, 'the motion')
+
+
+def test_a_motion_through_the_floor_is_refused():
+    text = two_joint_arm()
+    clearance = Clearance(Robot.from_urdf(text), read_collision_geometry(text), floor=0.0)
+    clearance.check(np.zeros((1, 2)), 0.02, 'the motion')
+    with pytest.raises(InvalidArgumentError, match='below 0 m'):
+        clearance.check(np.array([[1.5, 1.5]]), 0.02, 'the motion')
