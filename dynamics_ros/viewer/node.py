@@ -10,7 +10,6 @@ import time
 import webbrowser
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from html import escape
 from ipaddress import ip_address
 from threading import Timer
@@ -24,7 +23,6 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
-from visualization_msgs.msg import MarkerArray
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.model import build_model
@@ -88,13 +86,7 @@ class ViewerParameters:
     robot_description: str = fixed('', 'URDF as XML text. Empty: robot_description_file')
     robot_description_file: str = description_file('wait for the topic')
     robot_description_arguments: tuple[str, ...] = description_arguments()
-    frame_prefix: str = fixed(
-        '', 'Before every frame of the robot in markers, as of the nodes', is_frame=True
-    )
-    marker_topics: tuple[str, ...] = fixed(
-        ('kinematics_node/markers', 'contact_node/markers'),
-        'Topics of visualization_msgs/MarkerArray',
-    )
+    frame_prefix: str = fixed('', 'Before every frame of messages, as of the nodes', is_frame=True)
     contact_topic: str = fixed(
         'contact_node/contact_state', 'Topic of dynamics_ros_msgs/ContactState'
     )
@@ -129,8 +121,7 @@ class Viewer:
         self._host, self._open = values.host, values.open
         contact = node.resolve_topic_name(values.contact_topic).rpartition('/')[0]
         self.explorer = Explorer(scene)
-        log = node.get_logger()
-        self._drawing = Drawing(scene, values.force_scale, values.frame_prefix, log)
+        self._drawing = Drawing(scene, values.force_scale, values.frame_prefix)
         self._requests = Requests(
             node,
             scene,
@@ -159,8 +150,6 @@ class Viewer:
         newest = QoSProfile(depth=1, reliability=qos_profile_sensor_data.reliability)
         subscribe = node.create_subscription
         subscribe(JointState, 'joint_states', self._on_joint_state, newest)
-        for topic in values.marker_topics:
-            subscribe(MarkerArray, topic, partial(self._drawing.keep_markers, topic), 10)
         subscribe(ContactState, values.contact_topic, self._drawing.keep_contact, 10)
         subscribe(JointState, values.gravity_topic, self._on_gravity, newest)
         subscribe(DiagnosticArray, '/diagnostics', self._on_diagnostics, 10)
@@ -218,7 +207,8 @@ class Viewer:
         with self.scene.together():
             if now > self._last_joint_state + SILENT_SECONDS:
                 self.explorer.release()
-            self._drawing.draw(self.explorer.posed, self.explorer)
+            if self.explorer.posed is not None:
+                self._drawing.draw(self.explorer.posed, self.explorer)
             self.explorer.update()
         self.explorer.say(self._summary())
 
@@ -253,9 +243,8 @@ class Viewer:
                 for name, value, known in zip(message.name, message.position, finite, strict=True)
                 if known
             }
-            stamp = message.header.stamp
             self._last_joint_state = time.monotonic()
-            self.explorer.follow(moved, stamp.sec + 1e-9 * stamp.nanosec)
+            self.explorer.follow(moved)
 
     def _on_gravity(self, message: JointState) -> None:
         if len(message.name) == len(message.effort):

@@ -59,6 +59,7 @@ class Page:
         self.explorer = Explorer(scene)
         self.explorer.show(Robot.from_urdf(ARM), VISUALS, TOOL)
         self.explorer.posed.move(POSTURE)
+        self.explorer.posed.place()
         self.explorer.posed.look_at()
         browser.get(f'http://localhost:{scene.port}')
         self.until(lambda: 'x y z' in text_of(browser) and self.settled())
