@@ -244,6 +244,7 @@ class ArmDemonstration(Demonstration):
         subject, figures, event = self._subject, report.figures, self.screen.event
         measures = Measures(report, self, subject, first=self.joint_states.newest)
         began, count = time.monotonic(), self.joint_states.count
+        figures['inverse_kinematics_success'] = None
 
         self.watch(_QUIET * duration)
         quiet, seconds = self.joint_states.newest, min(_PUSH * duration, _MAX_PUSH_DURATION)

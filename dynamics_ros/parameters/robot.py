@@ -20,6 +20,11 @@ REMOVED = {
     'thresholds.acceleration': 'unexplained.* of calibrate_robot, or thresholds.velocity',
     'thresholds.sigmas': 'thresholds.false_alarms_per_hour; 0 means 5 standard deviations',
     'markers.torque_scale': 'markers.force_scale: torque arrows have five times its length',
+    'marker_topics': 'RViz or Foxglove, which show markers; the page draws forces itself',
+    **dict.fromkeys(
+        ('contact_topic', 'gravity_topic', 'simulator'),
+        'a remapping: -r contact_node/contact_state:=NAME',
+    ),
     'feet.normal': 'the frame of odom, whose z axis has to be the normal of the ground',
     **dict.fromkeys(
         ('collision.torque_gain', 'collision.admittance', 'collision.speed'),

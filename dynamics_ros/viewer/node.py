@@ -59,6 +59,8 @@ LONGEST_LINE = 90
 MAX_MISSING = 12
 """Missing shapes that are listed."""
 
+CONTACT, GRAVITY = 'contact_node/contact_state', 'dynamics_node/gravity_torques'
+SIMULATOR = 'robot_simulator'
 ESTIMATE = 'dynamics_ros_msgs/msg/ExternalWrench'
 SEARCH_PERIOD = 1.0
 """Time between two searches for topics of wrench estimates [s]."""
@@ -87,14 +89,6 @@ class ViewerParameters:
     robot_description_file: str = description_file('wait for the topic')
     robot_description_arguments: tuple[str, ...] = description_arguments()
     frame_prefix: str = fixed('', 'Before every frame of messages, as of the nodes', is_frame=True)
-    contact_topic: str = fixed(
-        'contact_node/contact_state', 'Topic of dynamics_ros_msgs/ContactState'
-    )
-    gravity_topic: str = fixed(
-        'dynamics_node/gravity_torques',
-        'Topic of sensor_msgs/JointState, whose effort holds the robot at rest',
-    )
-    simulator: str = fixed('robot_simulator', 'Node whose service apply_wrench pushes the robot')
     force_scale: float = fixed(
         ArrowParameters.force_scale,
         'Length of an arrow per force, as markers.force_scale of contact_node',
@@ -119,14 +113,14 @@ class Viewer:
 
         self.node, self.scene = node, scene
         self._host, self._open = values.host, values.open
-        contact = node.resolve_topic_name(values.contact_topic).rpartition('/')[0]
+        contact = node.resolve_topic_name(CONTACT).rpartition('/')[0]
         self.explorer = Explorer(scene)
         self._drawing = Drawing(scene, values.force_scale, values.frame_prefix)
         self._requests = Requests(
             node,
             scene,
             self.explorer.tabs,
-            (contact, values.simulator),
+            (contact, SIMULATOR),
             lambda: self.explorer.frame,
         )
         if not is_local(values.host):  # on a public page visitors cannot call services
@@ -150,8 +144,8 @@ class Viewer:
         newest = QoSProfile(depth=1, reliability=qos_profile_sensor_data.reliability)
         subscribe = node.create_subscription
         subscribe(JointState, 'joint_states', self._on_joint_state, newest)
-        subscribe(ContactState, values.contact_topic, self._drawing.keep_contact, 10)
-        subscribe(JointState, values.gravity_topic, self._on_gravity, newest)
+        subscribe(ContactState, CONTACT, self._drawing.keep_contact, 10)
+        subscribe(JointState, GRAVITY, self._on_gravity, newest)
         subscribe(DiagnosticArray, '/diagnostics', self._on_diagnostics, 10)
         # Steady clock: the page is also drawn while simulation time stands still or has not begun.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
