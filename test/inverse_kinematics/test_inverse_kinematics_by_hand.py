@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from patience import examples
 from random_robots import SEEDS
 
@@ -190,36 +189,6 @@ def test_small_steps_along_the_error_turn_about_one_axis():
         )
         q = q + 0.01 * np.linalg.solve(robot.jacobian(q, 'x_link')[3:], error)
     assert np.linalg.norm(error) < 0.5 * np.linalg.norm(first)
-
-
-# Rotation errors. 1e-12 absolute: a few operations on numbers of order one.
-directions = st.tuples(*[st.floats(-1.0, 1.0)] * 3).filter(lambda v: np.linalg.norm(v) > 0.1)
-
-
-def rotation_matrix(phi):
-    """Rodrigues' formula, written for the test."""
-    angle = np.linalg.norm(phi)
-    x, y, z = phi / angle if angle > 0 else np.zeros(3)
-    K = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
-    return np.eye(3) + np.sin(angle) * K + 2.0 * np.sin(angle / 2) ** 2 * K @ K
-
-
-@examples(300)
-@given(
-    direction=directions,
-    angle=st.one_of(st.floats(0.0, np.pi), st.floats(0.0, 1e-6), st.floats(np.pi - 1e-5, np.pi)),
-)
-def test_the_rotation_error_gives_the_rotation_back(direction, angle):
-    axis = np.array(direction) / np.linalg.norm(direction)
-    target = np.eye(4)
-    target[:3, :3] = rotation_matrix(angle * axis)
-    phi = pose_error(target, np.eye(4))[3:]
-    assert np.linalg.norm(phi) <= np.pi + 1e-12
-    if angle < np.pi - 1e-3:
-        assert phi == pytest.approx(angle * axis, abs=1e-12)
-    else:
-        # At a half turn both signs are right.
-        assert rotation_matrix(phi) == pytest.approx(rotation_matrix(angle * axis), abs=1e-12)
 
 
 ARM = Robot.from_urdf(Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf', backend='python')
