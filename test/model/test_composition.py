@@ -22,7 +22,6 @@ from dynamics_ros.errors import (
     InvalidArgumentError,
     UnknownFrameError,
     UnknownJointError,
-    UnknownNameError,
 )
 
 FEW = examples(13)
@@ -131,27 +130,6 @@ def test_pinocchio_appends_a_model_likewise(one, two, size):
 
 
 @FEW
-@given(SEEDS, ROOTS, st.integers(2, 6))
-def test_a_branch_that_is_taken_away_was_never_described(seed, root, size):
-    text = random_urdf(seed, size, (*MOVING, 'fixed'))
-    robot = read(text, root)
-    name = f'link_{1 + seed % size}'
-    gone, before = {name}, set()
-    joints = re.findall(r'<joint .*?</joint>', text)
-    ends = {x: re.findall(r'link="(\w+)"', x) for x in joints}
-    while gone != before:
-        before = set(gone)
-        gone |= {child for parent, child in ends.values() if parent in gone}
-    rest = text
-    for joint, (_, child) in ends.items():
-        if child in gone:
-            rest = rest.replace(joint, '')
-    for link in gone:
-        rest = re.sub(rf'<link name="{link}"/>|<link name="{link}">.*?</link>', '', rest)
-    assert_same(robot.without(name), read(rest, root), seed)
-
-
-@FEW
 @given(SEEDS, ROOTS, st.integers(1, 6))
 def test_locked_joints_are_constants(seed, root, size):
     robot = random_robot(seed, size, root)
@@ -185,8 +163,6 @@ def test_locked_joints_are_constants(seed, root, size):
             InvalidArgumentError,
             'floating',
         ),
-        (lambda r: r.without('nose'), UnknownNameError, 'nose'),
-        (lambda r: r.without('link_0'), InvalidArgumentError, 'root link'),
         (lambda r: r.with_locked({'nose': 0.0}), UnknownJointError, 'nose'),
         (lambda r: r.with_locked({'joint_1': np.nan}), InvalidArgumentError, 'finite'),
         (lambda r: r.with_locked(['joint_1']), InvalidArgumentError, 'mapping'),
