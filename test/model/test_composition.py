@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Robots made from robots: what a description written by hand, or Pinocchio, makes of the same."""
+"""Robots made from robots: what a description written by hand makes of the same."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ from hypothesis import strategies as st
 from laws import assert_close
 from patience import examples
 from random_robots import MOVING, SEEDS, random_robot, random_state, random_urdf
-from tolerances import AGAINST_PINOCCHIO
 
-from benchmarks.pinocchio_peer import PinocchioPeer
 from dynamics_ros import Robot
 from dynamics_ros.errors import (
     InvalidArgumentError,
@@ -103,30 +101,6 @@ def test_a_robot_with_a_tool_is_the_description_of_both(one, two, root, size, to
         *('tool_' + name for name in tool.joint_names),
     )
     assert_same(ours, expected, two)
-
-
-@FEW
-@given(SEEDS, SEEDS, st.integers(1, 4))
-def test_pinocchio_appends_a_model_likewise(one, two, size):
-    """Without mimic joints, of which its appendModel knows nothing."""
-    kinds = (*MOVING, 'fixed')
-    texts = random_urdf(one, 4, kinds), renamed(random_urdf(two, size, kinds), 'tool_')
-    robot, tool = read(texts[0], 'floating'), read(texts[1])
-    at = robot.frame_names[one % len(robot.frame_names)]
-    first, second = (
-        pin.buildModelFromXML(texts[0], pin.JointModelFreeFlyer()),
-        pin.buildModelFromXML(texts[1]),
-    )
-    X = pose(*np.random.default_rng(two).normal(size=(2, 3)))
-    joined = pin.appendModel(first, second, first.getFrameId(at), pin.SE3(X))
-    ours = robot.with_tool(tool, at, X)
-    peer = PinocchioPeer(texts[0], ours, model=joined)
-    s = random_state(ours, one)
-    assert_close(ours.mass_matrix(s.q), peer.mass_matrix(s.q), AGAINST_PINOCCHIO)
-    assert_close(ours.gravity(s.q), peer.gravity(s.q), AGAINST_PINOCCHIO)
-    for frame in tool.frame_names:
-        placement = ours.forward_kinematics(s.q, frame)
-        assert_close(placement, peer.forward_kinematics(s.q, frame), AGAINST_PINOCCHIO)
 
 
 @FEW
