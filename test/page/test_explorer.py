@@ -62,8 +62,12 @@ def test_a_slider_poses_the_robot_until_joint_states_come(explorer):
 
 
 def test_the_pose_of_the_link_that_is_clicked_is_told(explorer):
-    explorer._choose_frame('hand_link')
+    drawn = explorer._scene._server.scene._handle_from_node_name.items()
+    shape = next(shape for name, shape in drawn if name.startswith('/robot/hand_link/shape_'))
+    for one in shape._impl.click_cb:  # what viser does when a person clicks it
+        getattr(one, 'callback', one)(SimpleNamespace(target=shape))
     explorer.update()
+    assert explorer.frame == 'hand_link'
     x = explorer.posed.robot.forward_kinematics(explorer.posed.q, 'hand_link')[0, 3]
     assert f'{x:.4f}' in explorer._pose_text.content
     assert explorer._scene._frames['hand_link'].show_axes
@@ -108,8 +112,12 @@ def test_all_solutions_of_a_target_are_shown_and_the_nearest_is_taken(explorer, 
     # Without joint states the robot takes the nearest one.
     explorer.release()
     X[2, 3] -= 0.05
-    x, y, z, qx, qy, qz, qw = pose_numbers(X)
-    explorer._solve_for(((x, y, z), (qw, qx, qy, qz)))
+    dragged = explorer._scene._target
+    numbers = pose_numbers(X)
+    dragged.position, dragged.wxyz = numbers[:3], numbers[[6, 3, 4, 5]]
+    for call in dragged._impl_aux.update_cb:  # what viser does when a person drags it
+        call(SimpleNamespace(target=dragged))
+    explorer.update()
     np.testing.assert_array_equal(explorer.posed.q, explorer._solutions[0].q)
     np.testing.assert_allclose(robot.forward_kinematics(explorer.posed.q, 'tool0'), X, atol=1e-4)
     explorer._toggle_target(False)
