@@ -18,7 +18,7 @@ from .known_robots import LEGGED, read_description
 from .processes import Children, DemonstrationError, own_domain
 
 if TYPE_CHECKING:
-    from .report import Demonstration
+    from .demonstration import Demonstration
 
 MIN_DURATION = 5.0
 """Least duration of a round [s]."""
@@ -46,8 +46,7 @@ def _demonstrate(urdf: str, running: Children, options: argparse.Namespace, bega
     if options.viewer:
         running.start('dynamics_ros_viewer', {'dynamics_ros_viewer': {'open': True}})
         print('the viewer opens http://localhost:8080', flush=True)
-    # Imported late, because these modules read ROS_DOMAIN_ID.
-    course: Demonstration
+    course: Demonstration  # imported late, because these modules read ROS_DOMAIN_ID
     if options.robot in LEGGED:
         from .legged import LeggedDemonstration
 

@@ -31,10 +31,9 @@ from dynamics_ros.wire.conversions import (
 from dynamics_ros_msgs.msg import ContactState
 from dynamics_ros_msgs.srv import ComputeInverseDynamics, ComputeInverseKinematics
 
-from .client import Client, Track, matched
+from .demonstration import Demonstration, Report, Track, matched
 from .processes import Children
-from .report import Demonstration, Report, reported
-from .screen import Cell, Screen, View, listed
+from .screen import Cell, View, listed
 from .subject import Subject
 
 Array = NDArray[np.float64]
@@ -60,76 +59,11 @@ _PAUSE = 0.3  # s, between the push and the service calls
 _SEARCH_TIMEOUT = 5.0  # s, timeout of a search, which the service allows at most
 
 
-class Outputs:
-    """Outputs of the nodes and ground truth of the simulator, and calls of the services.
-
-    Attributes:
-        joint_states: positions and velocities (2, n).
-        pose, true_pose: pose (4, 4) of the tool.
-        gravity: gravity torques (n).
-        wrench, true_wrench: wrench (6) at the tool, in its axes.
-        contact: contact states.
-    """
-
-    def __init__(self, client: Client, subject: Subject) -> None:
-        """Subscribe to the outputs."""
-        self._client, self._subject = client, subject
-        self._names = list(subject.robot.joint_names)
-        tool = topic_names([subject.tool])[subject.tool]
-        contact, truth = '/contact_node', '/robot_simulator/ground_truth'
-        watch = client.subscribe
-        self.joint_states = watch('/joint_states', JointState, self._state)
-        self.pose = watch(f'/kinematics_node/{tool}/pose', PoseStamped, _matrix)
-        self.gravity = watch('/dynamics_node/gravity_torques', JointState, self._efforts)
-        self.wrench = watch(f'{contact}/{tool}/wrench', WrenchStamped, _wrench)
-        self.contact: Track[ContactState] = watch(f'{contact}/contact_state', ContactState)
-        self.true_pose = watch(f'{truth}/pose', PoseStamped, _matrix)
-        self.true_wrench = watch(f'{truth}/wrench', WrenchStamped, _wrench)
-        kinematics, dynamics = '/kinematics_node/compute_inverse', '/dynamics_node/compute_inverse'
-        self._solve = client.service(ComputeInverseKinematics, f'{kinematics}_kinematics')
-        self._inverse_dynamics = client.service(ComputeInverseDynamics, f'{dynamics}_dynamics')
-
-    def tracks(self) -> list[Track[Any]]:
-        """All stored topics."""
-        return [x for x in vars(self).values() if isinstance(x, Track)]
-
-    def inverse_kinematics(self, target: Array) -> tuple[Array, float]:
-        """Joint positions (n) that bring the tool to a pose (4, 4), and the call time [s]."""
-        request = ComputeInverseKinematics.Request(
-            frame=self._subject.tool,
-            target=pose_stamped(self._client.now(), self._subject.robot.root_frame, target),
-            timeout=duration_message(_SEARCH_TIMEOUT),
-        )
-        response, took = self._client.call(self._solve, request)
-        return self._in_order(response.solution.name, response.solution.position), took
-
-    def inverse_dynamics(self, q: Array, v: Array, a: Array) -> tuple[Array, float]:
-        """Joint torques (n) for accelerations a (n) in a state, and the call time [s]."""
-        request = ComputeInverseDynamics.Request(
-            state=joint_state(self._client.now(), self._names, position=q, velocity=v),
-            acceleration_names=self._names,
-            accelerations=a.tolist(),
-        )
-        response, took = self._client.call(self._inverse_dynamics, request)
-        return self._in_order(response.torques.name, response.torques.effort), took
-
-    def _state(self, message: JointState) -> Array:
-        values = message.position, message.velocity
-        return np.array([self._in_order(message.name, x) for x in values])
-
-    def _efforts(self, message: JointState) -> Array:
-        return self._in_order(message.name, message.effort)
-
-    def _in_order(self, names: list[str], values: Any) -> Array:
-        """Values (n) of a message in the joint order of the robot."""
-        given = dict(zip(names, values, strict=True))
-        return np.array([given[name] for name in self._names])
-
-
 class Measures:
     """Fills a report with figures of the messages since the stamp ``first`` [ns]."""
 
     def __init__(self, report: Report, outputs: Any, subject: Subject, first: int = 0) -> None:
+        """Measure ``outputs``, an object with the tracks of `ArmDemonstration`."""
         self._report, self._outputs, self._subject = report, outputs, subject
         self._first = first
 
@@ -241,7 +175,7 @@ class Measures:
         """Note a failure, or a slow machine if messages were missed in this round."""
         if condition:
             return
-        tracks = self._outputs.tracks()
+        tracks = list(self._outputs.tracks.values())
         last = max(track.newest for track in tracks)
         if any(_misses_messages(track, self._first, last) for track in tracks):
             self._report.late[what] = f'{failure}; messages were missed'
@@ -253,7 +187,7 @@ class ArmDemonstration(Demonstration):
     """Pushes a simulated arm and calls the services of the nodes.
 
     Errors of poses are relative to the simulator at the same stamp, those of torques and of inverse
-    kinematics to a `LagrangianReference`. The error of a push is the median of
+    kinematics to kernels in plain Python. The error of a push is the median of
     |estimated - true| / |true| in steady state; its delay counts from its first joint state.
     """
 
@@ -273,13 +207,6 @@ class ArmDemonstration(Demonstration):
             'off by {inverse_dynamics_error_nm:.0e} Nm, {inverse_dynamics_ms:.1f} ms',
         ),
     )
-    measured = (
-        *('joint_state_rate_hz', 'pose_error_m', 'pose_error_rad', 'gravity_torque_error_nm'),
-        *('push_true_n', 'push_estimated_n', 'push_error_percent', 'push_compared'),
-        *('push_detected_after_ms', 'contact_link', 'inverse_kinematics_success'),
-        *('inverse_kinematics_error_m', 'inverse_kinematics_ms'),
-        *('inverse_dynamics_error_nm', 'inverse_dynamics_ms'),
-    )
 
     def __init__(self, urdf: str, running: Children, began: float) -> None:
         """Start the processes; the program was started at a time ``began`` [s, monotonic].
@@ -295,72 +222,112 @@ class ArmDemonstration(Demonstration):
         self.report.require(not robot.massless_bodies, robot.model.doubt)
         self._rng = np.random.default_rng(0)
 
-    def subscribe(self, client: Client) -> None:
-        """Subscribe to all outputs."""
-        self._outputs = Outputs(client, self._subject)
+    def connect(self) -> None:
+        """Subscribe to the outputs and the ground truth."""
+        tool = topic_names([self._subject.tool])[self._subject.tool]
+        contact, truth = '/contact_node', '/robot_simulator/ground_truth'
+        watch = self.subscribe
+        # Positions and velocities (2, n), poses (4, 4), torques (n), wrenches (6) at the tool.
+        self.joint_states = watch('/joint_states', JointState, self._state)
+        self.pose = watch(f'/kinematics_node/{tool}/pose', PoseStamped, _matrix)
+        self.gravity = watch('/dynamics_node/gravity_torques', JointState, self._efforts)
+        self.wrench = watch(f'{contact}/{tool}/wrench', WrenchStamped, _wrench)
+        self.contact: Track[ContactState] = watch(f'{contact}/contact_state', ContactState)
+        self.true_pose = watch(f'{truth}/pose', PoseStamped, _matrix)
+        self.true_wrench = watch(f'{truth}/wrench', WrenchStamped, _wrench)
+        kinematics, dynamics = '/kinematics_node/compute_inverse', '/dynamics_node/compute_inverse'
+        self._solve = self.service(ComputeInverseKinematics, f'{kinematics}_kinematics')
+        self._inverse_dynamics = self.service(ComputeInverseDynamics, f'{dynamics}_dynamics')
 
-    def round(self, client: Client, screen: Screen, report: Report, duration: float) -> None:
+    def round(self, report: Report, duration: float) -> None:
         """Push the tool, then call inverse kinematics and inverse dynamics."""
-        subject, outputs, figures = self._subject, self._outputs, report.figures
-        measures = Measures(report, outputs, subject, first=outputs.joint_states.newest)
-        began, count = time.monotonic(), outputs.joint_states.count
+        subject, figures, event = self._subject, report.figures, self.screen.event
+        measures = Measures(report, self, subject, first=self.joint_states.newest)
+        began, count = time.monotonic(), self.joint_states.count
+        figures['inverse_kinematics_success'] = None
 
-        client.watch(_QUIET * duration)
-        quiet, seconds = outputs.joint_states.newest, min(_PUSH * duration, _MAX_PUSH_DURATION)
+        self.watch(_QUIET * duration)
+        quiet, seconds = self.joint_states.newest, min(_PUSH * duration, _MAX_PUSH_DURATION)
         size = float(np.linalg.norm(subject.force))
         text = f'{size:.2f} N, ({listed(subject.force)}) N, {seconds:.1f} s'
-        screen.event(f'push {figures["rounds"]} at {subject.tool}: {text}')
-        with reported(report, 'push'):
-            client.push(subject.tool, subject.force, seconds)
-        client.watch(seconds + _PAUSE)
-        # A slow machine simulates and estimates later.
-        over = quiet + round((seconds + _PAUSE) * 1e9)
-        client.wait_for(lambda: client.behind(over, outputs.tracks()))
+        event(f'push {figures["rounds"]} at {subject.tool}: {text}')
+        with report.calling('push'):
+            self.push(subject.tool, subject.force, seconds)
+        self.watch(seconds + _PAUSE)
+        self.wait_until(quiet + round((seconds + _PAUSE) * 1e9))
         measures.push(quiet, seconds)
         if (delay := figures['push_detected_after_ms']) is not None:
             link = figures['contact_link']
             place = f'at link {link}' if link else 'at no known link'
-            screen.event(f'detected after {delay:.0f} ms, {place}')
+            event(f'detected after {delay:.0f} ms, {place}')
         if figures['push_error_percent'] is not None:
-            screen.event(
+            event(
                 'estimated {push_estimated_n:.2f} N of {push_true_n:.2f} N, '
                 '{push_compared} off by {push_error_percent:.2f} %'.format_map(figures)
             )
 
         target = subject.reference.forward_kinematics(subject.target(), subject.tool)
-        with reported(report, what := 'inverse kinematics'):
-            q, took = outputs.inverse_kinematics(target)
+        with report.calling(what := 'inverse kinematics'):
+            ask = ComputeInverseKinematics.Request(
+                frame=subject.tool,
+                target=pose_stamped(self._now(), subject.robot.root_frame, target),
+                timeout=duration_message(_SEARCH_TIMEOUT),
+            )
+            answer, took = self.call(self._solve, ask)
+            q = self._in_order(answer.solution.name, answer.solution.position)
             measures.inverse_kinematics(target, q, took)
-            screen.event(f'{what} in {took * 1e3:.1f} ms: {listed(q)}')
-        client.watch(_PAUSE)
-        state = outputs.joint_states.latest
+            event(f'{what} in {took * 1e3:.1f} ms: {listed(q)}')
+        self.watch(_PAUSE)
+        state = self.joint_states.latest
         assert state is not None
         (q, v), a = state, self._rng.uniform(-1.0, 1.0, size=subject.robot.nv)
-        with reported(report, what := 'inverse dynamics'):
-            tau, took = outputs.inverse_dynamics(q, v, a)
+        with report.calling(what := 'inverse dynamics'):
+            names = list(subject.robot.joint_names)
+            request = ComputeInverseDynamics.Request(
+                state=joint_state(self._now(), names, position=q, velocity=v),
+                acceleration_names=names,
+                accelerations=a.tolist(),
+            )
+            response, took = self.call(self._inverse_dynamics, request)
+            tau = self._in_order(response.torques.name, response.torques.effort)
             measures.inverse_dynamics(subject.reference.inverse_dynamics(q, v, a), tau, took)
-            screen.event(f'{what} in {took * 1e3:.1f} ms, Nm: {listed(tau)}')
-        client.watch(began + duration - time.monotonic())
+            event(f'{what} in {took * 1e3:.1f} ms, Nm: {listed(tau)}')
+        self.watch(began + duration - time.monotonic())
 
-        rate = (outputs.joint_states.count - count) / (time.monotonic() - began)
+        rate = (self.joint_states.count - count) / (time.monotonic() - began)
         figures['joint_state_rate_hz'] = rate
         if rate < _MIN_RATE:
             report.late['joint states'] = f'only {rate:.0f} a second'
         measures.poses()
         measures.gravity()
         for figure, how in report.late.items():
-            screen.event(f'this machine is too slow: {figure}, {how}')
+            event(f'this machine is too slow: {figure}, {how}')
+
+    def _now(self) -> Any:
+        return self.node.get_clock().now().to_msg()
+
+    def _state(self, message: JointState) -> Array:
+        values = message.position, message.velocity
+        return np.array([self._in_order(message.name, x) for x in values])
+
+    def _efforts(self, message: JointState) -> Array:
+        return self._in_order(message.name, message.effort)
+
+    def _in_order(self, names: list[str], values: Any) -> Array:
+        """Values (n) of a message in the joint order of the robot."""
+        given = dict(zip(names, values, strict=True))
+        return np.array([given[name] for name in self._subject.robot.joint_names])
 
     def view(self) -> View:
         """Joints with their torques, and the push beside its estimate."""
-        robot, tool, outputs = self._subject.robot, self._subject.tool, self._outputs
+        robot, tool = self._subject.robot, self._subject.tool
 
         def now(track: Track[Array], *shape: int) -> Array:
             value = track.latest
             return np.full(shape, math.nan) if value is None else value
 
-        (q, _), tau = now(outputs.joint_states, 2, robot.nv), now(outputs.gravity, robot.nv)
-        contact: Any = outputs.contact.latest or ContactState()
+        (q, _), tau = now(self.joint_states, 2, robot.nv), now(self.gravity, robot.nv)
+        contact: Any = self.contact.latest or ContactState()
         pairs = zip(contact.external_torques, contact.contact_thresholds, strict=True)
         external = dict(zip(contact.joint_names, map(Cell._make, pairs), strict=True))
         joints = zip(robot.joint_names, q, tau, robot.effort_limits, strict=True)
@@ -368,13 +335,13 @@ class ArmDemonstration(Demonstration):
             (name, (Cell(x), Cell(torque, limit), external.get(name, Cell(math.nan))))
             for name, x, torque, limit in joints
         ]
-        wrenches = {'push': outputs.true_wrench, 'estimated': outputs.wrench}
+        wrenches = {'push': self.true_wrench, 'estimated': self.wrench}
         forces = {
             name: float(np.linalg.norm(np.nan_to_num(now(track, 6)[:3])))
             for name, track in wrenches.items()
         }
         place = f', contact at {contact.link}' if contact.state != ContactState.NONE else ''
-        where = ' '.join(f'{x:.3f}' for x in now(outputs.pose, 4, 4)[:3, 3] + 0.0)
+        where = ' '.join(f'{x:.3f}' for x in now(self.pose, 4, 4)[:3, 3] + 0.0)
         largest = np.abs(np.nan_to_num(tau)).max()
         return View(
             f'{robot.name}, {tool} at {where} m{place}',

@@ -14,11 +14,10 @@ from dynamics_ros.model.urdf import read_urdf
 from dynamics_ros.robot import Robot
 from dynamics_ros_msgs.msg import FootContacts
 
-from .client import Client, Track, matched
+from .demonstration import Demonstration, Report, Track, matched
 from .known_robots import LeggedRobot
 from .processes import Children
-from .report import Demonstration, Report, reported
-from .screen import Cell, Screen, View
+from .screen import Cell, View
 
 Array = NDArray[np.float64]
 
@@ -44,10 +43,6 @@ class LeggedDemonstration(Demonstration):
         ('force by constraints', 'off by {constraint_error_percent:.1f} % of a foot, RMS'),
         ('feet in contact', 'right in {contact_right_percent:.1f} % of {samples} states'),
     )
-    measured = (
-        *('samples', 'true_n', 'felt_n', 'pushed_n', 'push_n'),
-        *('observer_error_percent', 'constraint_error_percent', 'contact_right_percent'),
-    )
     settling = 2.5  # until the robot stands and the filters have settled after touch-down
 
     def __init__(self, known: LeggedRobot, urdf: str, running: Children, began: float) -> None:
@@ -71,26 +66,25 @@ class LeggedDemonstration(Demonstration):
             running, began, robot=robot.name, joints=joints, feet=feet, weight_n=weight
         )
 
-    def subscribe(self, client: Client) -> None:
+    def connect(self) -> None:
         """Subscribe to the forces of the feet, and the true ones."""
         felt, truth = '/contact_node/foot_contacts', '/robot_simulator/ground_truth/foot_contacts'
-        self._felt: Track[FootContacts] = client.subscribe(felt, FootContacts)
-        self._truth: Track[FootContacts] = client.subscribe(truth, FootContacts)
+        self._felt: Track[FootContacts] = self.subscribe(felt, FootContacts)
+        self._truth: Track[FootContacts] = self.subscribe(truth, FootContacts)
 
-    def round(self, client: Client, screen: Screen, report: Report, duration: float) -> None:
+    def round(self, report: Report, duration: float) -> None:
         """Push the base, and compare the forces of the feet with the true ones."""
         first = self._truth.newest
-        client.watch(max(duration - _PUSH - 1.0, 1.0))
+        self.watch(max(duration - _PUSH - 1.0, 1.0))
         pushed = self._truth.newest
         force = _SHARE * self._weight * np.array([0.3, 0.3, -0.9])
         base, size = self._known.base, np.linalg.norm(force)
         report.figures['push_n'] = -float(force[2])
-        screen.event(f'push at {base}: {size:.0f} N for {_PUSH:g} s')
-        with reported(report, 'push'):
-            client.push(base, force, _PUSH)
-        # A busy machine may push later, and simulate more slowly.
-        over = self._truth.newest + round(1e9 * (_PUSH + 0.5))
-        client.wait_for(lambda: client.behind(over, (self._truth,)))
+        self.screen.event(f'push at {base}: {size:.0f} N for {_PUSH:g} s')
+        with report.calling('push'):
+            self.push(base, force, _PUSH)
+        # A busy machine may push later.
+        self.wait_until(self._truth.newest + round(1e9 * (_PUSH + 0.5)))
         samples = matched(self._felt, self._truth, first=first)
         if len(samples) < 10:
             report.require(False, 'contact_node and the truth have next to no stamps in common')

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import os
 import signal
 import socket
@@ -14,8 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +27,7 @@ DOMAIN_VARIABLE = 'DYNAMICS_ROS_DEMO_DOMAIN_ID'
 _DOMAINS = range(20, 100)
 _MAX_DOMAIN = 232  # the ports of higher domains exceed 65535
 _PARTICIPANTS = 8  # checked participant numbers of a domain; a participant takes the first free one
+_LOCK_PORT = 131  # offset of the port that a demonstration keeps; the 61st participant has it
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _TIMEOUT = 3.0  # s, from the request to end a child until it is killed
 _ERRORS = ('[ERROR]', '[FATAL]')
@@ -44,35 +43,41 @@ class DemonstrationError(Exception):
 def own_domain() -> Iterator[int]:
     """Context with a ROS domain that nobody uses, or the one that ``DOMAIN_VARIABLE`` names.
 
-    The domain is locked against other demonstrations on this machine.
+    A port that only demonstrations use locks the domain against others on this machine.
 
     Raises:
         DemonstrationError: another demonstration uses the named domain, or none is free.
     """
     named = os.environ.get(DOMAIN_VARIABLE)
     first = os.getpid() % len(_DOMAINS)
-    numbers, problem = (
-        [*_DOMAINS[first:], *_DOMAINS[:first]],
-        f'all domains from {_DOMAINS[0]} to {_DOMAINS[-1]} are in use',
-    )
+    numbers = [*_DOMAINS[first:], *_DOMAINS[:first]]
     if named:
         if not (named.isdecimal() and int(named) <= _MAX_DOMAIN):
             reason = f'{DOMAIN_VARIABLE}={named!r} is not a number from 0 to {_MAX_DOMAIN}'
             raise DemonstrationError(reason)
         numbers = [int(named)]
-        problem = f'another demonstration runs in domain {named} ({DOMAIN_VARIABLE})'
-    with ExitStack() as locks:
-        for number in numbers:
-            path = Path(tempfile.gettempdir(), f'dynamics_ros_demo_domain_{number}.lock')
-            try:
-                fcntl.flock(locks.enter_context(path.open('a')), fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                continue
-            # Checked after locking: two demonstrations that start together must not both take it.
-            if named or _is_free(number):
+    for number in numbers:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as lock:
+            # Locked before the check: two demonstrations that start together must not both take it.
+            if _binds(lock, _first_port(number) + _LOCK_PORT) and (named or _is_free(number)):
                 yield number
                 return
+    problem = f'all domains from {_DOMAINS[0]} to {_DOMAINS[-1]} are in use'
+    if named:
+        problem = f'another demonstration runs in domain {named} ({DOMAIN_VARIABLE})'
     raise DemonstrationError(problem)
+
+
+def _first_port(domain: int) -> int:
+    return 7400 + 250 * domain  # DDSI-RTPS 9.6.1
+
+
+def _binds(probe: socket.socket, port: int) -> bool:
+    try:
+        probe.bind(('', port))
+    except OSError:
+        return False
+    return True
 
 
 def _is_free(number: int) -> bool:
@@ -80,34 +85,15 @@ def _is_free(number: int) -> bool:
 
     Shared memory of a killed participant delays discovery by seconds.
     """
-    # Port numbers of DDSI-RTPS 9.6.1.
-    base = 7400 + 250 * number
+    base = _first_port(number)
     if any(Path('/dev/shm').glob(f'fastdds_port{base // 10}*')):
         return False
     # Participants of Cyclone DDS may have only the ports that all share, for multicast.
     for port in (0, 1, *range(10, 10 + 2 * _PARTICIPANTS, 2)):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            try:
-                probe.bind(('', base + port))
-            except OSError:
+            if not _binds(probe, base + port):
                 return False
     return True
-
-
-@dataclass(frozen=True)
-class _Child:
-    """A running executable of the package, whose output goes to a file."""
-
-    executable: str
-    process: subprocess.Popen[bytes]
-    log: Path
-
-    def last_words(self) -> str:
-        """Last error of the output, otherwise its last line; '' if there is no output."""
-        lines = self.log.read_text(errors='replace').split('\n')
-        printed = [line.strip() for line in lines if line.strip()]
-        errors = [line for line in printed if line.startswith(_ERRORS)]
-        return f': {(errors or printed)[-1]}' if printed else ''
 
 
 class Children:
@@ -118,7 +104,7 @@ class Children:
     """
 
     def __init__(self) -> None:
-        self._running: list[_Child] = []
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._interrupted = False
         self._folder = tempfile.TemporaryDirectory(prefix='dynamics_ros_demo_')
 
@@ -138,9 +124,8 @@ class Children:
             reason = f'{executable}: no such executable in {path.parent}; run scripts/setup'
             raise DemonstrationError(reason)
         by_node = {node: {'ros__parameters': dict(own)} for node, own in parameters.items()}
-        log = Path(self._folder.name, f'{executable}.log')
-        with log.open('wb') as file:
-            process = subprocess.Popen(
+        with self._log(executable).open('wb') as file:
+            self._running[executable] = subprocess.Popen(
                 [str(path), '--ros-args', '--params-file', temporary_yaml(by_node)],
                 stdin=subprocess.DEVNULL,
                 stdout=file,
@@ -148,7 +133,6 @@ class Children:
                 start_new_session=True,  # Ctrl-C in the terminal must reach only the demonstration
                 preexec_fn=_die_with_parent if sys.platform == 'linux' else None,
             )
-        self._running.append(_Child(executable, process, log))
 
     def check(self) -> None:
         """Raise an exception if a signal was received or a process has ended.
@@ -159,28 +143,39 @@ class Children:
         """
         if self._interrupted:
             raise KeyboardInterrupt
-        for child in self._running:
-            code = child.process.poll()
-            if code is not None:
-                reason = f'{child.executable} has ended with code {code}{child.last_words()}'
+        for executable, process in self._running.items():
+            if (code := process.poll()) is not None:
+                reason = f'{executable} has ended with code {code}{self._last_words(executable)}'
                 raise DemonstrationError(reason)
 
     def last_words(self) -> str:
         """Last output line of each process, for an error message."""
-        return ''.join(f'; {child.executable}{child.last_words()}' for child in self._running)
+        return ''.join(
+            f'; {executable}{self._last_words(executable)}' for executable in self._running
+        )
+
+    def _log(self, executable: str) -> Path:
+        return Path(self._folder.name, f'{executable}.log')
+
+    def _last_words(self, executable: str) -> str:
+        """Last error of its output, otherwise its last line; '' if there is no output."""
+        lines = self._log(executable).read_text(errors='replace').split('\n')
+        printed = [line.strip() for line in lines if line.strip()]
+        errors = [line for line in printed if line.startswith(_ERRORS)]
+        return f': {(errors or printed)[-1]}' if printed else ''
 
     def __exit__(self, *_exception: object) -> None:
         # Ignore a second Ctrl-C, which would leave child processes behind.
         for number in _SIGNALS:
             signal.signal(number, signal.SIG_IGN)
-        for child in self._running:
-            child.process.send_signal(signal.SIGINT)
+        for process in self._running.values():
+            process.send_signal(signal.SIGINT)
         deadline = time.monotonic() + _TIMEOUT
-        for child in self._running:
+        for process in self._running.values():
             with suppress(subprocess.TimeoutExpired):
-                child.process.wait(timeout=max(deadline - time.monotonic(), 0.0))
-            child.process.kill()
-            child.process.wait()
+                process.wait(timeout=max(deadline - time.monotonic(), 0.0))
+            process.kill()
+            process.wait()
         self._folder.cleanup()
 
     def _interrupt(self, *_: object) -> None:

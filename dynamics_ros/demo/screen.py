@@ -75,11 +75,12 @@ class Screen:
         self._view = view
         self._live: Any = None
         self._began = time.monotonic()
-        self._next_update = self._next_sample = 0.0
+        self._next_update, self._next_sample = math.inf, 0.0
         self._events: deque[str] = deque(maxlen=_EVENTS)
         self._history: dict[str, deque[float]] = {}
 
     def __enter__(self) -> Screen:
+        self._next_update = 0.0
         encodes = (sys.stdout.encoding or '').lower().startswith('utf')
         if Console is not None and sys.stdout.isatty() and encodes:
             console = Console(width=min(Console().width, WIDTH), highlight=False)
@@ -102,7 +103,7 @@ class Screen:
             print('\n'.join(lines), flush=True)
 
     def update(self) -> None:
-        """Update the output if its period has passed."""
+        """Update the output if its period has passed; nothing outside of the context."""
         now = time.monotonic()
         if now < self._next_update:
             return

@@ -1,14 +1,23 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Data of a ROS graph that was observed for some seconds."""
+"""Data of a ROS graph that was observed for some seconds, and statistics of its messages."""
 
 from __future__ import annotations
 
+import time
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import pairwise
+from statistics import median
+from typing import NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.qos import QoSProfile
+from rclpy.serialization import deserialize_message
+from sensor_msgs.msg import JointState
+
+from dynamics_ros.wire.cdr import MalformedMessageError, stamp_of
 
 CLOCK = '/clock'
 JOINT_STATE = 'sensor_msgs/msg/JointState'
@@ -16,15 +25,15 @@ OUTPUTS = ': outputs'
 """Suffix of the name of a status that a node of this package publishes."""
 
 
-@dataclass(frozen=True)
-class Endpoint:
-    """Publisher or subscription.
+MAX_AGES = 10000
+"""Largest number of stamps kept per topic."""
 
-    Attributes:
-        node: full name of its node.
-        type: message type.
-        qos: quality of service.
-    """
+MIN_ELAPSED = 0.5
+"""Shortest time over which the advance of stamps is judged [s]."""
+
+
+class Endpoint(NamedTuple):
+    """Publisher or subscription: full name of its node, message type, quality of service."""
 
     node: str
     type: str
@@ -58,6 +67,10 @@ class Topic:
     pace: float | None = None
     stamp_rate: float | None = None
     joints: set[str] = field(default_factory=set)
+    _ages: list[tuple[float, float]] = field(default_factory=list)  # stamp, age [s]
+    _lengths: set[int] = field(default_factory=set)
+    _first: float = 0.0
+    _last: float = 0.0
 
     @property
     def types(self) -> set[str]:
@@ -68,6 +81,31 @@ class Topic:
     def is_private(self) -> bool:
         """Whether it lies below the name of a node that publishes it, so that it is an output."""
         return any(self.name.startswith(f'{one.node}/') for one in self.publishers)
+
+    def take(self, data: bytes, now: float, *, stamped: bool) -> None:
+        """Count a serialized message, which may begin with a stamp, at a time of the clock [s]."""
+        self._last = time.monotonic()
+        self._first = self._first or self._last
+        self.count += 1
+        if stamped and len(self._ages) < MAX_AGES:
+            with suppress(MalformedMessageError):
+                if stamp := 1e-9 * stamp_of(data):
+                    self._ages.append((stamp, now - stamp))
+        if JOINT_STATE in self.types and len(data) not in self._lengths:  # of other joints
+            self._lengths.add(len(data))
+            self.joints.update(deserialize_message(data, JointState).name)
+
+    def summarize(self) -> None:
+        """Set rate, age, and how far and how often the stamps advance."""
+        ages, lasted = self._ages, self._last - self._first
+        self.rate = (self.count - 1) / lasted if lasted > 0.0 else 0.0
+        self.age = median(age for _, age in ages) if ages else None
+        steps = [after - before for (before, _), (after, _) in pairwise(ages)]
+        if forward := [step for step in steps if step > 0.0]:
+            advanced = ages[-1][0] - ages[0][0]
+            elapsed = advanced + ages[-1][1] - ages[0][1]
+            self.pace = advanced / elapsed if elapsed > MIN_ELAPSED else None
+            self.stamp_rate = 1.0 / median(forward)
 
 
 @dataclass

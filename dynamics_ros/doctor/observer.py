@@ -10,10 +10,7 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import suppress
 from importlib import import_module
-from itertools import pairwise
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import rclpy
@@ -21,13 +18,10 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.serialization import deserialize_message
 from rclpy.signals import SignalHandlerOptions
 from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import JointState
 
 from dynamics_ros.files import use_writable_log_folder
-from dynamics_ros.wire.cdr import MalformedMessageError, stamp_of
 
 from .graph import CLOCK, JOINT_STATE, OUTPUTS, Endpoint, Graph, Topic
 
@@ -42,12 +36,6 @@ DEPTH = 1000
 
 NOT_DISCOVERED = '_NODE_NAME_UNKNOWN_'
 """Name of the node of an endpoint that is discovered before its node."""
-
-MAX_AGES = 10000
-"""Largest number of stamps kept per topic."""
-
-MIN_ELAPSED = 0.5
-"""Shortest time over which the advance of stamps is judged [s]."""
 
 
 def observe(seconds: float, arguments: list[str] | None = None) -> Graph:
@@ -86,7 +74,6 @@ class _Observer:
     def __init__(self, node: Node) -> None:
         self._node = node
         self._graph = Graph(0, 0.0)
-        self._heard: dict[str, _Heard] = {}
         self._clock: float | None = None
         node.create_subscription(DiagnosticArray, '/diagnostics', self._on_diagnostics, DEPTH)
         best_effort = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -107,7 +94,7 @@ class _Observer:
                 continue
             topic = graph.topics.setdefault(name, Topic(name))
             topic.publishers, topic.subscriptions = publishers, subscriptions
-            if name not in self._heard and self._is_of_interest(topic):
+            if not topic.listened and self._is_of_interest(topic):
                 self._listen(topic, types)
 
     def _is_of_interest(self, topic: Topic) -> bool:
@@ -125,7 +112,7 @@ class _Observer:
         kind = _message_type(types[0])
         if kind is None:
             return
-        heard = self._heard[topic.name] = _Heard(topic, _has_stamp(kind), kind is JointState)
+        topic.listened, stamped = True, _has_stamp(kind)
         latched = all(
             one.qos.durability == DurabilityPolicy.TRANSIENT_LOCAL for one in topic.publishers
         )
@@ -135,9 +122,11 @@ class _Observer:
             reliability=ReliabilityPolicy.RELIABLE if latched else ReliabilityPolicy.BEST_EFFORT,
             durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
         )
-        self._node.create_subscription(
-            kind, topic.name, lambda data: heard.take(data, self._now()), qos, raw=True
-        )
+
+        def take(data: bytes) -> None:
+            topic.take(data, self._now(), stamped=stamped)
+
+        self._node.create_subscription(kind, topic.name, take, qos, raw=True)
 
     def _now(self) -> float:
         return time.time() if self._clock is None else self._clock
@@ -156,46 +145,9 @@ class _Observer:
         graph = self._graph
         graph.domain, graph.seconds = domain, seconds
         graph.simulated = self._clock is not None
-        for heard in self._heard.values():
-            heard.summarize()
+        for topic in graph.topics.values():
+            topic.summarize()
         return graph
-
-
-class _Heard:
-    """Counter of the messages of a topic."""
-
-    def __init__(self, topic: Topic, has_stamp: bool, has_joints: bool = False) -> None:
-        self._topic, self._has_stamp, self._has_joints = topic, has_stamp, has_joints
-        self._ages: list[tuple[float, float]] = []  # stamp, age [s]
-        self._lengths: set[int] = set()
-        self._first = self._last = 0.0
-        topic.listened = True
-
-    def take(self, data: bytes, now: float) -> None:
-        """Count a serialized message."""
-        self._last = time.monotonic()
-        self._first = self._first or self._last
-        self._topic.count += 1
-        if self._has_stamp and len(self._ages) < MAX_AGES:
-            with suppress(MalformedMessageError):
-                stamp = 1e-9 * stamp_of(data)
-                if stamp:
-                    self._ages.append((stamp, now - stamp))
-        if self._has_joints and len(data) not in self._lengths:  # messages of other joints
-            self._lengths.add(len(data))
-            self._topic.joints.update(deserialize_message(data, JointState).name)
-
-    def summarize(self) -> None:
-        """Set rate, age, and how far and how often the stamps advance."""
-        topic, ages, lasted = self._topic, self._ages, self._last - self._first
-        topic.rate = (topic.count - 1) / lasted if lasted > 0.0 else 0.0
-        topic.age = median(age for _, age in ages) if ages else None
-        steps = [after - before for (before, _), (after, _) in pairwise(ages)]
-        if forward := [step for step in steps if step > 0.0]:
-            advanced = ages[-1][0] - ages[0][0]
-            elapsed = advanced + ages[-1][1] - ages[0][1]
-            topic.pace = advanced / elapsed if elapsed > MIN_ELAPSED else None
-            topic.stamp_rate = 1.0 / median(forward)
 
 
 def _full(namespace: str, name: str) -> str:

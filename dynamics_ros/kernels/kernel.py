@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -409,6 +410,12 @@ def _with_line(error: TypeError) -> str:
         message = (
             'an array that mixes traced values and numbers: functions of NumPy take it if it is '
             'made by dynamics_ros.kernels.math.array'
+        )
+    # Of linear algebra, of an array that was made by np.array.
+    if found := re.search(r"(?:Cannot cast|for) ufunc '?(solve|inv)", message):
+        message = (
+            f"NumPy's {found[1]} takes no traced values; "
+            f'dynamics_ros.kernels.math.{found[1]} does, for small matrices'
         )
     libraries = (str(Path(__file__).parents[1]), str(Path(np.__file__).parent))
     lines = traceback.extract_tb(error.__traceback__)

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Models made from models: adds frames, attaches robots, removes branches, locks joints.
+"""Models made from models: adds frames, attaches robots, locks joints.
 
 Bodies and coordinates keep their order; attached ones come after the existing ones.
 """
@@ -8,13 +8,13 @@ Bodies and coordinates keep their order; attached ones come after the existing o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import chain
 from operator import add
 
-from dynamics_ros.errors import InvalidArgumentError, UnknownJointError, UnknownNameError
+from dynamics_ros.errors import InvalidArgumentError, UnknownJointError
 from dynamics_ros.spatial import Inertia, Transform
 
 from .description import Loop
@@ -22,9 +22,6 @@ from .doubts import LOG, NO_COMMON_RANGE, NO_FOLLOWER_VELOCITY, Doubts
 from .hardened_xml import MAXIMUM_NUMBER, quoted
 from .joints import OneCoordinate
 from .model import ROOT, Frame, Joint, Model
-
-NOTHING_MORE = 1e-12
-"""Differences of inertias below this share of them are rounding errors."""
 
 NO_MOTION = 1e-6
 """Common ranges of a leader and its followers up to this width are empty [rad or m]."""
@@ -127,51 +124,6 @@ def with_tool(model: Model, tool: Model, at: str, pose: Transform, prefix: str =
     )
 
 
-def without(model: Model, names: Collection[str]) -> tuple[Model, dict[int, int]]:
-    """Return the model without some branches, and the new index of each remaining body.
-
-    Inertia added to a body besides its links, such as a payload, stays with it. If the default
-    frame is removed, the frame that carried its branch takes its place.
-
-    Args:
-        model: the robot.
-        names: links or moving joints, at which the removed branches begin.
-
-    Raises:
-        UnknownNameError: a name is neither a link nor a moving joint.
-        InvalidArgumentError: the root link, or the leader of a joint that would stay.
-    """
-    links = dict(zip((joint.name for joint in model.joints), model.body_names, strict=True))
-    removed: set[str] = set()
-    for name in names:
-        if not isinstance(name, str) or not (name in model.frame_indices or name in links):
-            raise UnknownNameError('names', name, {**model.frame_indices, **links})
-        removed.add(name if name in model.frame_indices else links[name])
-    children: dict[str, list[str]] = {}
-    for frame in model.frames:
-        children.setdefault(frame.parent, []).append(frame.name)
-    if not removed.isdisjoint(children['']):
-        raise InvalidArgumentError('names', 'the root link is among them', 'a branch of the robot')
-    waiting = list(removed)
-    while waiting:
-        below = children.get(waiting.pop(), [])
-        removed.update(below)
-        waiting += below
-    kept = [i for i, name in enumerate(model.body_names) if name not in removed]
-    frames = [frame for frame in model.frames if frame.name not in removed]
-    places = {old: new for new, old in enumerate(kept)}
-    carriers = {old: (new, HERE) for old, new in places.items()}
-    lighter = {frame.body for frame in model.frames if frame.name in removed}
-    default = model.tool_frame
-    while default in removed:
-        default = model.frame(default).parent
-    rest = replace(model, frames=tuple(frames), tool_frame=default)
-    inertias = [
-        _of_links(rest, i) + _added(model, i) if i in lighter else model.inertias[i] for i in kept
-    ]
-    return _renumbered(rest, kept, inertias, carriers), places
-
-
 def with_locked(model: Model, positions: Mapping[str, float]) -> tuple[Model, dict[int, int]]:
     """Return the model with joints locked at positions, and the body that each body merges into.
 
@@ -260,10 +212,6 @@ def _renumbered(
     joints = [model.joints[i] for i in kept]
     owners = sorted((x for x in joints if x.leader is None), key=lambda joint: joint.q_indices)
     names = {joint.name for joint in owners}
-    for joint in joints:
-        if joint.leader is not None and joint.leader not in names:
-            problem = f'joint {joint.name!r} follows {joint.leader!r}, which would go'
-            raise InvalidArgumentError('names', problem, 'both of them, or neither')
     q = dict(zip(chain(*(x.q_indices for x in owners)), range(model.nq)))
     v = dict(zip(chain(*(x.v_indices for x in owners)), range(model.nv)))
 
@@ -308,16 +256,6 @@ def _of_links(model: Model, body: int) -> Inertia:
     """Return the combined inertia of a body's links, in its frame."""
     own = [frame.placement.act(frame.inertia) for frame in model.frames if frame.body == body]
     return reduce(add, own) if own else Inertia.zero()
-
-
-def _added(model: Model, body: int) -> Inertia:
-    """Return the inertia of a body besides its links, such as a payload, in its frame."""
-    whole, links = model.inertias[body].parameters(), _of_links(model, body).parameters()
-    rest = [x - y for x, y in zip(whole, links, strict=True)]
-    largest = max(map(abs, (*whole, *links)))
-    if max(map(abs, rest)) <= NOTHING_MORE * largest:
-        return Inertia.zero()
-    return Inertia.of_parameters(rest)
 
 
 def _check_names(what: str, of_model: Iterable[str], of_tool: Iterable[str], prefix: str) -> None:

@@ -245,21 +245,6 @@ class RigidBodySystem(WrittenMethods):
         added = tool._without_payload
         return self._composed(lambda model: composition.with_tool(model, added, at, X, prefix))
 
-    def without(self: _Kind, *names: str) -> _Kind:
-        """Return the robot without some branches, including their masses.
-
-        A payload is removed with the body that carries it.
-
-        Args:
-            names: names of links or of moving joints, at which the branches begin.
-
-        Raises:
-            UnknownNameError: a name is neither a link nor a moving joint.
-            InvalidArgumentError: the root link, or a joint that another one mimics.
-        """
-        _, places = composition.without(self.model, names)
-        return self._composed(lambda model: composition.without(model, names)[0], places)
-
     def with_locked(self: _Kind, positions: Mapping[str, float]) -> _Kind:
         """Return the robot with joints locked at positions, as ``locked_joints`` of ``from_urdf``.
 

@@ -21,7 +21,7 @@ from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .bars import Bar, bars
 from .posed import PosedRobot, Slider, skeleton
-from .scene import Array, Pose, Scene
+from .scene import Array, Pose, Scene, sphere
 
 TEXT_PERIOD = 0.2
 """Time between two updates of texts, bars and sliders [s]; links move with every picture."""
@@ -33,7 +33,8 @@ TEXT_STYLE = 'padding:0.3em 0.9em 0.8em;font-size:0.85em;line-height:1.45;overfl
 
 MAX_SOLUTIONS = 8
 
-NO_SOLUTION = 'none'
+MASS_COLOR, MASS_DIAMETER = (1.0, 0.8, 0.1), 0.03
+"""Look of the centre of mass, with a diameter [m]."""
 
 
 class Explorer:
@@ -70,7 +71,6 @@ class Explorer:
         self._external: dict[str, Bar] = {}
         self._target: Array | None = None
         self._reach_text: Any = None
-        self._choice: Any = None
         self._solutions: Sequence[InverseKinematicsResult] = ()
         self._next_update = 0.0
 
@@ -105,18 +105,14 @@ class Explorer:
         self._robot_controls += self._sliders.values()
         self._choose_frame(tool)
         self.posed.move({one.joint: one.inside(0.0) for one in self._ranges})
+        self._pose_changed = True
         self.posed.look_at()
         self._next_update = 0.0
 
-    def follow(self, positions: Mapping[str, float], stamp: float) -> None:
-        """Show the robot at the positions of a joint state, and disable the sliders.
-
-        Args:
-            positions: joint name to position [rad or m].
-            stamp: stamp of the positions [s].
-        """
+    def follow(self, positions: Mapping[str, float]) -> None:
+        """Show the robot at joint positions [rad or m] by name, and disable the sliders."""
         if self.posed is not None:
-            self.posed.take(positions, stamp)
+            self.posed.move(positions)
             self._pose_changed = True
             if not self._live:
                 self._set_live(live=True)
@@ -126,7 +122,7 @@ class Explorer:
         """Show the robot and its sliders in a configuration (nq), if no joint states arrive."""
         if self.posed is not None and not self._live:
             self.posed.q[:] = q
-            self.posed.place()
+            self._pose_changed = True
             self._move_sliders(self.posed)
             self._next_update = 0.0
 
@@ -161,6 +157,8 @@ class Explorer:
         if self.posed is not None and self._pose_changed:
             self._pose_changed = False
             self.posed.place()
+            look = sphere(self.posed.robot.center_of_mass(self.posed.q), MASS_DIAMETER, MASS_COLOR)
+            self._scene.draw('center of mass', '', 'icosphere', **look)
         now = time.monotonic()
         if self.posed is None or now < self._next_update:
             return
@@ -199,6 +197,7 @@ class Explorer:
         def move() -> None:
             if self.posed is not None and not self._live:
                 self.posed.move({of.joint: float(slider.value)})
+                self._pose_changed = True
 
         self._on_input(slider, move)
         return slider
@@ -251,11 +250,8 @@ class Explorer:
         with self._reach_tab:
             wanted = gui.add_checkbox('target to drag', initial_value=False)
             self._reach_text = gui.add_markdown('Its frame is the one chosen under Robot.')
-            self._choice = gui.add_dropdown('solution', (NO_SOLUTION,))
         wanted.on_update(lambda _: self._scene.later(lambda: self._toggle_target(wanted.value)))
-
-        self._on_input(self._choice, lambda: self._apply_solution(self._choice.value))
-        return [wanted, self._reach_text, self._choice]
+        return [wanted, self._reach_text]
 
     def _toggle_target(self, wanted: bool) -> None:
         """Show the draggable target at the selected frame, or remove it."""
@@ -271,7 +267,7 @@ class Explorer:
         self._solve_for(pose)
 
     def _solve_for(self, pose: Pose) -> None:
-        """Show all solutions that bring the selected frame to a pose."""
+        """Show all solutions for a pose; without joint states the robot takes the nearest one."""
         posed = self.posed
         if posed is None:
             return
@@ -288,21 +284,12 @@ class Explorer:
                 )
         except DynamicsRosError as error:
             self._solutions, text = (), f'**no solution**: {error}'
+        if self._solutions:
+            nearest = self._solutions[0]
+            text += (
+                f'; the nearest is {nearest.limit_margin:.2f} from a limit, '
+                f'with manipulability {nearest.manipulability:.3f}'
+            )
+            self.pose(nearest.q)
         self._reach_text.content = text
-        self._choice.options = tuple(
-            map(_solution_text, range(len(self._solutions)), self._solutions)
-        ) or (NO_SOLUTION,)
         self._scene.show_ghosts([posed.poses_at(one.q) for one in self._solutions])
-
-    def _apply_solution(self, label: str) -> None:
-        """Pose the robot as in the selected solution, if no joint states arrive."""
-        number = label.partition(':')[0]
-        if number.isdecimal():
-            self.pose(self._solutions[int(number) - 1].q)
-
-
-def _solution_text(index: int, solution: InverseKinematicsResult) -> str:
-    return (
-        f'{index + 1}: {solution.limit_margin:.2f} to a limit, '
-        f'manipulability {solution.manipulability:.3f}'
-    )

@@ -1,11 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A displayed robot, its recent configurations, and bones for links without shapes."""
+"""A displayed robot, and bones for links without shapes."""
 
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
@@ -17,10 +16,6 @@ from dynamics_ros.multibody.end_effector import pose_numbers
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .scene import Array, Pose, Scene
-
-MAX_CONFIGURATIONS = 2000
-"""Number of stored configurations: those of two seconds at 1 kHz."""
-
 
 BONE_COLOR = (0.85, 0.6, 0.25)
 
@@ -68,29 +63,16 @@ class PosedRobot:
         """
         self.robot, self.q = robot, robot.nominal()
         self._scene, self._visuals = scene, visuals
-        self._recent: deque[tuple[float, Array]] = deque(maxlen=MAX_CONFIGURATIONS)
         scene.show_robot(robot.frame_names, visuals, on_click)
         self.place()
         self.look_at()
 
     def move(self, positions: Mapping[str, float]) -> None:
-        """Set joint positions and draw the robot; names of unknown joints are ignored."""
-        self.take(positions)
-        self.place()
-
-    def take(self, positions: Mapping[str, float], stamp: float | None = None) -> None:
-        """Set joint positions, which ``place`` draws.
-
-        Args:
-            positions: joint name to position [rad or m]; names of unknown joints are ignored.
-            stamp: stamp of the positions [s], under which ``carrier`` finds them; None: not stored.
-        """
+        """Set joint positions [rad or m] by name, which ``place`` draws; others are ignored."""
         for name, position in positions.items():
             index = self.robot.joint_q_indices.get(name)
             if index is not None:
                 self.q[index] = position
-        if stamp is not None:
-            self._recent.append((stamp, self.q.copy()))
 
     def place(self) -> None:
         """Draw the robot in its current configuration."""
@@ -118,21 +100,6 @@ class PosedRobot:
         if frame not in self.robot.frame_names:
             return None
         return self.robot.forward_kinematics(self.q, frame)
-
-    def carrier(self, point: Array, time: float) -> tuple[str, Array]:
-        """Name and pose (4, 4) of the frame whose origin was nearest to a point at a time.
-
-        A message in the root frame about a moving robot, such as an arrow at its tool, is drawn in
-        this frame, so it moves along with the robot until the next message.
-
-        Args:
-            point: point (3) in the root frame [m].
-            time: stamp of the message [s].
-        """
-        nearest = min(self._recent, key=lambda one: abs(one[0] - time), default=(0.0, self.q))
-        poses = self.robot.all_frames(nearest[1])
-        index = int(np.linalg.norm(poses[:, :3, 3] - point, axis=1).argmin())
-        return self.robot.frame_names[index], poses[index]
 
     def sliders(self) -> list[Slider]:
         """Ranges of all joints with one coordinate; +-pi rad or +-1 m for joints without limits."""

@@ -287,8 +287,8 @@ class Scene:
 
         Args:
             name: name of the object.
-            frame: frame of the robot.
-            kind: 'arrows', 'line_segments', 'icosphere' or 'label', as in viser's ``add_arrows``.
+            frame: frame of the robot; '' is the root frame.
+            kind: 'arrows' or 'icosphere', as in viser's ``add_arrows``.
             properties: properties of that kind; positions are in the frame [m].
         """
         shown = self._objects.get(name)
@@ -331,7 +331,7 @@ def sphere(center: Array, diameter: float, color: Color) -> dict[str, Any]:
 
 def _path(frame: str) -> str:
     """Scene node of a frame; a slash in the frame name does not create a level."""
-    return f'{ROBOT}/{quote(frame, safe="")}'
+    return f'{ROBOT}/{quote(frame, safe="")}'.rstrip('/')
 
 
 def _vertices_and_faces(visual: Visual) -> tuple[Array, NDArray[np.int64]]:

@@ -27,6 +27,11 @@ REMOVED = {
         [f'gravity_source.{x}' for x in ('kind', 'level_frame', 'time_constant', 'least_angle')],
         '~/set_gravity of dynamics_node, from a node that filters the IMU',
     ),
+    'marker_topics': 'RViz or Foxglove, which show markers; the page draws forces itself',
+    **dict.fromkeys(
+        ('contact_topic', 'gravity_topic', 'simulator'),
+        'a remapping: -r contact_node/contact_state:=NAME',
+    ),
     'feet.normal': 'the frame of odom, whose z axis has to be the normal of the ground',
     **dict.fromkeys(
         (

@@ -10,7 +10,6 @@ import time
 import webbrowser
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from html import escape
 from ipaddress import ip_address
 from threading import Timer
@@ -24,7 +23,6 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
-from visualization_msgs.msg import MarkerArray
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.model import build_model
@@ -61,6 +59,8 @@ LONGEST_LINE = 90
 MAX_MISSING = 12
 """Missing shapes that are listed."""
 
+CONTACT, GRAVITY = 'contact_node/contact_state', 'dynamics_node/gravity_torques'
+SIMULATOR = 'robot_simulator'
 ESTIMATE = 'dynamics_ros_msgs/msg/ExternalWrench'
 SEARCH_PERIOD = 1.0
 """Time between two searches for topics of wrench estimates [s]."""
@@ -88,21 +88,7 @@ class ViewerParameters:
     robot_description: str = fixed('', 'URDF as XML text. Empty: robot_description_file')
     robot_description_file: str = description_file('wait for the topic')
     robot_description_arguments: tuple[str, ...] = description_arguments()
-    frame_prefix: str = fixed(
-        '', 'Before every frame of the robot in markers, as of the nodes', is_frame=True
-    )
-    marker_topics: tuple[str, ...] = fixed(
-        ('kinematics_node/markers', 'contact_node/markers'),
-        'Topics of visualization_msgs/MarkerArray',
-    )
-    contact_topic: str = fixed(
-        'contact_node/contact_state', 'Topic of dynamics_ros_msgs/ContactState'
-    )
-    gravity_topic: str = fixed(
-        'dynamics_node/gravity_torques',
-        'Topic of sensor_msgs/JointState, whose effort holds the robot at rest',
-    )
-    simulator: str = fixed('robot_simulator', 'Node whose service apply_wrench pushes the robot')
+    frame_prefix: str = fixed('', 'Before every frame of messages, as of the nodes', is_frame=True)
     force_scale: float = fixed(
         ArrowParameters.force_scale,
         'Length of an arrow per force, as markers.force_scale of contact_node',
@@ -127,15 +113,14 @@ class Viewer:
 
         self.node, self.scene = node, scene
         self._host, self._open = values.host, values.open
-        contact = node.resolve_topic_name(values.contact_topic).rpartition('/')[0]
+        contact = node.resolve_topic_name(CONTACT).rpartition('/')[0]
         self.explorer = Explorer(scene)
-        log = node.get_logger()
-        self._drawing = Drawing(scene, values.force_scale, values.frame_prefix, log)
+        self._drawing = Drawing(scene, values.force_scale, values.frame_prefix)
         self._requests = Requests(
             node,
             scene,
             self.explorer.tabs,
-            (contact, values.simulator),
+            (contact, SIMULATOR),
             lambda: self.explorer.frame,
         )
         if not is_local(values.host):  # on a public page visitors cannot call services
@@ -159,10 +144,8 @@ class Viewer:
         newest = QoSProfile(depth=1, reliability=qos_profile_sensor_data.reliability)
         subscribe = node.create_subscription
         subscribe(JointState, 'joint_states', self._on_joint_state, newest)
-        for topic in values.marker_topics:
-            subscribe(MarkerArray, topic, partial(self._drawing.keep_markers, topic), 10)
-        subscribe(ContactState, values.contact_topic, self._drawing.keep_contact, 10)
-        subscribe(JointState, values.gravity_topic, self._on_gravity, newest)
+        subscribe(ContactState, CONTACT, self._drawing.keep_contact, 10)
+        subscribe(JointState, GRAVITY, self._on_gravity, newest)
         subscribe(DiagnosticArray, '/diagnostics', self._on_diagnostics, 10)
         # Steady clock: the page is also drawn while simulation time stands still or has not begun.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
@@ -218,7 +201,8 @@ class Viewer:
         with self.scene.together():
             if now > self._last_joint_state + SILENT_SECONDS:
                 self.explorer.release()
-            self._drawing.draw(self.explorer.posed, self.explorer)
+            if self.explorer.posed is not None:
+                self._drawing.draw(self.explorer.posed, self.explorer)
             self.explorer.update()
         self.explorer.say(self._summary())
 
@@ -253,9 +237,8 @@ class Viewer:
                 for name, value, known in zip(message.name, message.position, finite, strict=True)
                 if known
             }
-            stamp = message.header.stamp
             self._last_joint_state = time.monotonic()
-            self.explorer.follow(moved, stamp.sec + 1e-9 * stamp.nanosec)
+            self.explorer.follow(moved)
 
     def _on_gravity(self, message: JointState) -> None:
         if len(message.name) == len(message.effort):

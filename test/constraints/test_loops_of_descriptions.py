@@ -170,7 +170,6 @@ def test_loops_follow_the_robot_through_changes():
     assert robot.with_locked(held).model.loops == ()
     one = robot.with_locked({'yaw': 0.3})
     assert one.model.loops == robot.model.loops and one.model.passive_joints == PALLETIZER.passive
-    assert robot.without('level').model.loops == robot.model.loops[::2]
     both = robot.with_tool(Robot(GRIPPER.source), 'hand', prefix='g_')
     assert both.model.loops[-1] == ('g_right_pin_1', 'g_right_pin_2', 'position')
     assert both.model.passive_joints[-1] == 'g_right_rocker'

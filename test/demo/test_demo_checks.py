@@ -15,8 +15,7 @@ import yaml
 
 from benchmarks.robots import urdf_path
 from dynamics_ros.demo.arm import PUSH_TOLERANCE, ArmDemonstration, Measures
-from dynamics_ros.demo.client import Track
-from dynamics_ros.demo.report import Report
+from dynamics_ros.demo.demonstration import Report, Track
 from dynamics_ros.demo.subject import Subject
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
 from dynamics_ros.estimation.samples.reports import JointValues
@@ -42,14 +41,14 @@ class TestTheChecks:
 
     @pytest.fixture
     def report(self):
-        return Report(ArmDemonstration.rows, dict.fromkeys(ArmDemonstration.measured))
+        return Report(ArmDemonstration.rows, Report.figures_of(ArmDemonstration.rows))
 
     @pytest.fixture
     def client(self, subject):
         """What a client has received of nodes that make no mistake, 2 s at 100 Hz, half pushed."""
         names = ['joint_states', 'pose', 'gravity', 'wrench', 'contact', 'true_pose', 'true_wrench']
         one = SimpleNamespace(**{name: Track() for name in names})
-        one.tracks = lambda: [getattr(one, name) for name in names]
+        one.tracks = {name: getattr(one, name) for name in names}
         pose = subject.reference.forward_kinematics(subject.posture, subject.tool)
         gravity = subject.reference.gravity(subject.posture)
         still = np.zeros(subject.robot.nv)

@@ -20,7 +20,6 @@ from dynamics_ros.command_line import plain
 from dynamics_ros.doctor.checks import CURES, findings
 from dynamics_ros.doctor.command import main
 from dynamics_ros.doctor.graph import JOINT_STATE, Endpoint, Graph, Topic
-from dynamics_ros.doctor.observer import _Heard
 from dynamics_ros.doctor.screen import screen
 from dynamics_ros.reasons import Reason
 
@@ -213,11 +212,11 @@ def test_a_publisher_that_is_too_slow_has_no_wrong_clock(options):
 def test_the_pace_of_stamps_is_measured():
     def pace(times):
         one = Topic('/joint_states')
-        heard = _Heard(one, has_stamp=True)
         for now, stamp in times:
             seconds, nanoseconds = divmod(round(stamp * 1e9), 10**9)
-            heard.take(struct.pack('<BBHiI', 0, 1, 0, seconds, nanoseconds), now)
-        heard.summarize()
+            data = struct.pack('<BBHiI', 0, 1, 0, seconds, nanoseconds)
+            one.take(data, now, stamped=True)
+        one.summarize()
         return one.pace, one.stamp_rate
 
     late = pace([(100.0 + 0.01 * i, 50.0 + 0.007 * i) for i in range(100)])

@@ -164,14 +164,6 @@ def test_a_joint_of_two_turns_takes_the_one_nearest_the_seed_that_its_limits_all
         assert within_limits(ur5, result.q)
 
 
-def test_joints_that_do_not_move_the_frame_keep_their_seed(panda):
-    rng = np.random.default_rng(6)
-    seed = panda.random_configuration(rng)
-    target = panda.forward_kinematics(panda.random_configuration(rng), 'panda_hand')
-    fingers = panda.joint_q_indices['panda_finger_joint1']
-    assert panda.inverse_kinematics(target, 'panda_hand', seed).q[fingers] == seed[fingers]
-
-
 def test_a_floating_base_keeps_its_place_and_the_joints_do_the_work():
     robot = Robot.from_urdf(urdf_path('xarm7'), root_joint='floating')
     rng = np.random.default_rng(8)

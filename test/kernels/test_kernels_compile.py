@@ -168,6 +168,7 @@ def test_it_is_a_function_in_c(tmp_path):
         (lambda x: np.linalg.solve(A, x), r'kernels\.math\.solve does.*linalg\.solve\(A, x\)'),
         (lambda x: [1.0] * x[0], 'takes no|cannot'),
         (lambda x: np.linalg.inv(np.outer(x, x)), r'kernels\.math\.inv does, for small matrices'),
+        (lambda x: np.linalg.inv(np.array([[x[0], 1.0], [0.0, x[1]]])), r'kernels\.math\.inv does'),
         (lambda x: np.floor(x), 'floor takes no traced values; these do: absolute, add'),
     ],
 )

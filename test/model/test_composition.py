@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Robots made from robots: what a description written by hand, or Pinocchio, makes of the same."""
+"""Robots made from robots: what a description written by hand makes of the same."""
 
 from __future__ import annotations
 
@@ -14,15 +14,12 @@ from hypothesis import strategies as st
 from laws import assert_close
 from patience import examples
 from random_robots import MOVING, SEEDS, random_robot, random_state, random_urdf
-from tolerances import AGAINST_PINOCCHIO
 
-from benchmarks.pinocchio_peer import PinocchioPeer
 from dynamics_ros import Robot
 from dynamics_ros.errors import (
     InvalidArgumentError,
     UnknownFrameError,
     UnknownJointError,
-    UnknownNameError,
 )
 
 FEW = examples(13)
@@ -107,51 +104,6 @@ def test_a_robot_with_a_tool_is_the_description_of_both(one, two, root, size, to
 
 
 @FEW
-@given(SEEDS, SEEDS, st.integers(1, 4))
-def test_pinocchio_appends_a_model_likewise(one, two, size):
-    """Without mimic joints, of which its appendModel knows nothing."""
-    kinds = (*MOVING, 'fixed')
-    texts = random_urdf(one, 4, kinds), renamed(random_urdf(two, size, kinds), 'tool_')
-    robot, tool = read(texts[0], 'floating'), read(texts[1])
-    at = robot.frame_names[one % len(robot.frame_names)]
-    first, second = (
-        pin.buildModelFromXML(texts[0], pin.JointModelFreeFlyer()),
-        pin.buildModelFromXML(texts[1]),
-    )
-    X = pose(*np.random.default_rng(two).normal(size=(2, 3)))
-    joined = pin.appendModel(first, second, first.getFrameId(at), pin.SE3(X))
-    ours = robot.with_tool(tool, at, X)
-    peer = PinocchioPeer(texts[0], ours, model=joined)
-    s = random_state(ours, one)
-    assert_close(ours.mass_matrix(s.q), peer.mass_matrix(s.q), AGAINST_PINOCCHIO)
-    assert_close(ours.gravity(s.q), peer.gravity(s.q), AGAINST_PINOCCHIO)
-    for frame in tool.frame_names:
-        placement = ours.forward_kinematics(s.q, frame)
-        assert_close(placement, peer.forward_kinematics(s.q, frame), AGAINST_PINOCCHIO)
-
-
-@FEW
-@given(SEEDS, ROOTS, st.integers(2, 6))
-def test_a_branch_that_is_taken_away_was_never_described(seed, root, size):
-    text = random_urdf(seed, size, (*MOVING, 'fixed'))
-    robot = read(text, root)
-    name = f'link_{1 + seed % size}'
-    gone, before = {name}, set()
-    joints = re.findall(r'<joint .*?</joint>', text)
-    ends = {x: re.findall(r'link="(\w+)"', x) for x in joints}
-    while gone != before:
-        before = set(gone)
-        gone |= {child for parent, child in ends.values() if parent in gone}
-    rest = text
-    for joint, (_, child) in ends.items():
-        if child in gone:
-            rest = rest.replace(joint, '')
-    for link in gone:
-        rest = re.sub(rf'<link name="{link}"/>|<link name="{link}">.*?</link>', '', rest)
-    assert_same(robot.without(name), read(rest, root), seed)
-
-
-@FEW
 @given(SEEDS, ROOTS, st.integers(1, 6))
 def test_locked_joints_are_constants(seed, root, size):
     robot = random_robot(seed, size, root)
@@ -185,8 +137,6 @@ def test_locked_joints_are_constants(seed, root, size):
             InvalidArgumentError,
             'floating',
         ),
-        (lambda r: r.without('nose'), UnknownNameError, 'nose'),
-        (lambda r: r.without('link_0'), InvalidArgumentError, 'root link'),
         (lambda r: r.with_locked({'nose': 0.0}), UnknownJointError, 'nose'),
         (lambda r: r.with_locked({'joint_1': np.nan}), InvalidArgumentError, 'finite'),
         (lambda r: r.with_locked(['joint_1']), InvalidArgumentError, 'mapping'),

@@ -319,59 +319,29 @@ STRUCTURE_REFUSALS = {
     'unknown type': (robot(joint(type='screw')), "joint 'j'", "unknown type 'screw'"),
 }
 
-VALUE_REFUSALS = {
-    'zero axis': (joint('<axis xyz="0 0 0"/>'), "joint 'j' axis", 'is zero'),
-    'zero plane': (joint('<axis xyz="0 0 0"/>', type='planar'), "joint 'j' axis", 'is zero'),
-    'axis without numbers': (joint('<axis/>'), "joint 'j' axis", 'has no attribute xyz'),
-    'lower above upper': (
-        joint('<limit lower="1" upper="-1"/>'),
-        "joint 'j' limit",
-        'lower 1 is above upper -1',
-    ),
-    'negative velocity': (joint('<limit velocity="-2"/>'), "joint 'j' limit", 'is negative'),
-    'negative effort': (joint('<limit effort="-2"/>'), "joint 'j' limit", 'is negative'),
-    'negative damping': (joint('<dynamics damping="-1"/>'), "joint 'j' dynamics", 'is negative'),
-    'negative friction': (joint('<dynamics friction="-1"/>'), "joint 'j' dynamics", 'is negative'),
-    'rotation given twice': (
-        joint('<origin rpy="0 0 0" quat_xyzw="0 0 0 1"/>'),
-        "joint 'j' origin",
-        'both rpy and quat_xyzw',
-    ),
-    'zero quaternion': (
-        joint('<origin quat_xyzw="0 0 0 0"/>'),
-        "joint 'j' origin",
-        'quat_xyzw is zero',
-    ),
-    'mimic of nobody': (joint('<mimic/>'), "joint 'j' mimic", 'has no attribute joint'),
-    'mimic of unknown': (
-        joint('<mimic joint="z"/>'),
-        "joint 'j' mimic",
-        "there is no joint 'z'",
-    ),
-    'mimic of itself': (joint('<mimic joint="j"/>'), "joint 'j' mimic", 'follows itself'),
-    'mimics in a cycle': (
-        joint('<mimic joint="k"/>') + joint('<mimic joint="j"/>', name='k', child='c'),
-        "joint 'j' mimic",
-        "follows itself: 'j', 'k', 'j'",
-    ),
-    'mimic of a fixed joint': (
-        joint('<mimic joint="k"/>') + joint(name='k', child='c', type='fixed'),
-        "joint 'j' mimic",
-        "a fixed joint, 'k', has no single coordinate",
-    ),
-    'a floating mimic': (
-        joint('<mimic joint="k"/>', type='floating') + joint(name='k', child='c'),
-        "joint 'j' mimic",
-        'a floating joint has no single coordinate',
-    ),
-    'mimic multipliers that overflow': (
-        joint('<mimic joint="k" multiplier="1e20"/>')
-        + joint('<mimic joint="l" multiplier="1e20"/>', name='k', child='c')
-        + joint(name='l', child='d'),
-        "joint 'j' mimic",
-        'too large',
-    ),
-}
+K = joint(name='k', child='c')
+BACK = joint('<mimic joint="j"/>', name='k', child='c')
+FIXED = joint(name='k', child='c', type='fixed')
+L = joint('<mimic joint="l" multiplier="1e20"/>', name='k', child='c') + joint(name='l', child='d')
+
+# Content of joint j, its element that is named, the reason, and other joints.
+VALUE_REFUSALS = [
+    ('<axis xyz="0 0 0"/>', 'axis', 'is zero', ''),
+    ('<axis/>', 'axis', 'has no attribute xyz', ''),
+    ('<limit lower="1" upper="-1"/>', 'limit', 'lower 1 is above upper -1', ''),
+    ('<limit velocity="-2"/>', 'limit', 'is negative', ''),
+    ('<limit effort="-2"/>', 'limit', 'is negative', ''),
+    ('<dynamics damping="-1"/>', 'dynamics', 'is negative', ''),
+    ('<dynamics friction="-1"/>', 'dynamics', 'is negative', ''),
+    ('<origin rpy="0 0 0" quat_xyzw="0 0 0 1"/>', 'origin', 'both rpy and quat_xyzw', ''),
+    ('<origin quat_xyzw="0 0 0 0"/>', 'origin', 'quat_xyzw is zero', ''),
+    ('<mimic/>', 'mimic', 'has no attribute joint', ''),
+    ('<mimic joint="z"/>', 'mimic', "there is no joint 'z'", ''),
+    ('<mimic joint="j"/>', 'mimic', 'follows itself', ''),
+    ('<mimic joint="k"/>', 'mimic', "follows itself: 'j', 'k', 'j'", BACK),
+    ('<mimic joint="k"/>', 'mimic', "a fixed joint, 'k', has no single coordinate", FIXED),
+    ('<mimic joint="k" multiplier="1e20"/>', 'mimic', 'too large', L),
+]
 
 INERTIAL_REFUSALS = {
     'negative mass': (inertial(mass='-1'), "link 'a' inertial mass", '-1 kg is negative'),
@@ -449,14 +419,22 @@ class TestRefusals:
         assert error.element.startswith(element)
         assert reason in error.reason
 
-    @pytest.mark.parametrize(
-        ('joints', 'element', 'reason'),
-        [pytest.param(*values, id=name) for name, values in VALUE_REFUSALS.items()],
-    )
-    def test_of_joints_name_the_joint(self, joints, element, reason):
-        error = refusal(robot(joints, links='abcd'))
-        assert error.element == element
+    @pytest.mark.parametrize(('content', 'element', 'reason', 'others'), VALUE_REFUSALS)
+    def test_of_joints_name_the_joint(self, content, element, reason, others):
+        error = refusal(robot(joint(content) + others, links='abcd'))
+        assert error.element == f"joint 'j' {element}"
         assert reason in error.reason
+
+    @pytest.mark.parametrize(
+        ('content', 'kind', 'reason'),
+        [
+            ('<axis xyz="0 0 0"/>', 'planar', 'is zero'),
+            ('<mimic joint="k"/>', 'floating', 'a floating joint has no single coordinate'),
+        ],
+    )
+    def test_of_other_kinds_name_the_joint(self, content, kind, reason):
+        error = refusal(robot(joint(content, type=kind) + K, links='abcd'))
+        assert error.element.startswith("joint 'j' ") and reason in error.reason
 
     @pytest.mark.parametrize(('numbers', 'reason'), BAD_NUMBERS.items())
     def test_of_numbers_quote_them(self, numbers, reason):

@@ -80,10 +80,9 @@ class TestTheDefaultFrame:
             for _ in range(2):
                 assert_array_equal(method(*[given] * arrays), method(*[given] * arrays, TOOL))
 
-    def test_follows_a_tool_that_is_mounted_or_removed(self):
+    def test_follows_a_tool_that_is_mounted(self):
         assert ROBOT.with_tool(ROBOT, TOOL, prefix='b_').tool_frame == f'b_{TOOL}'
         assert ROBOT.with_tool(ROBOT, 'base_link', prefix='b_').tool_frame == TOOL
-        assert ROBOT.without('elbow_link').tool_frame == 'upper_arm_link'
         assert ROBOT.with_locked({ROBOT.joint_names[-1]: 0.1}).tool_frame == TOOL
 
 

@@ -16,6 +16,7 @@ import pytest
 from dynamics_ros import Robot
 from dynamics_ros.inspect.command import main as inspect
 from dynamics_ros.model.visual_geometry import read_visual_geometry
+from dynamics_ros.multibody.end_effector import pose_numbers
 from dynamics_ros.page.bars import EXCEEDED_COLOR, Bar, bars, four_digits
 
 ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
@@ -49,7 +50,7 @@ def test_a_slider_poses_the_robot_until_joint_states_come(explorer):
     by_hand(slider, 0.7)
     explorer.update()
     assert explorer.posed.q[index] == 0.7
-    explorer.follow({'elbow_pitch': 0.4}, stamp=1.0)
+    explorer.follow({'elbow_pitch': 0.4})
     explorer._next_update = 0.0
     explorer.update()
     assert slider.disabled and slider.value == pytest.approx(0.4)
@@ -61,8 +62,12 @@ def test_a_slider_poses_the_robot_until_joint_states_come(explorer):
 
 
 def test_the_pose_of_the_link_that_is_clicked_is_told(explorer):
-    explorer._choose_frame('hand_link')
+    drawn = explorer._scene._server.scene._handle_from_node_name.items()
+    shape = next(shape for name, shape in drawn if name.startswith('/robot/hand_link/shape_'))
+    for one in shape._impl.click_cb:  # what viser does when a person clicks it
+        getattr(one, 'callback', one)(SimpleNamespace(target=shape))
     explorer.update()
+    assert explorer.frame == 'hand_link'
     x = explorer.posed.robot.forward_kinematics(explorer.posed.q, 'hand_link')[0, 3]
     assert f'{x:.4f}' in explorer._pose_text.content
     assert explorer._scene._frames['hand_link'].show_axes
@@ -70,7 +75,7 @@ def test_the_pose_of_the_link_that_is_clicked_is_told(explorer):
 
 
 def test_gravity_of_the_description_is_shown_until_a_node_tells_another(explorer):
-    explorer.follow({'shoulder_pitch': 0.9}, stamp=1.0)
+    explorer.follow({'shoulder_pitch': 0.9})
     explorer.update()
     own = explorer.posed.robot.gravity(explorer.posed.q)
     pitch = own[explorer.posed.robot.joint_v_indices['shoulder_pitch']]
@@ -90,23 +95,31 @@ def test_a_bar_beyond_its_limit_has_the_colour_of_an_alarm_and_names_are_escaped
     assert EXCEEDED_COLOR in shown and '&lt;b&gt;' in shown and '<b>' not in shown
 
 
-def test_all_solutions_of_a_target_are_shown_and_one_is_taken(explorer, monkeypatch):
+def test_all_solutions_of_a_target_are_shown_and_the_nearest_is_taken(explorer, monkeypatch):
     from dynamics_ros.page import explorer as module
 
     # A busy machine finds them as well; the search ends when it has as many as are shown.
     monkeypatch.setattr(module, 'SEARCH_TIME', 60.0)
     robot = explorer.posed.robot
-    explorer.follow(dict.fromkeys(robot.joint_names, 0.5), stamp=1.0)
-    explorer.release()
-    X = robot.forward_kinematics(explorer.posed.q, 'tool0')
+    q = np.full(robot.nq, 0.5)
+    explorer.follow(dict(zip(robot.joint_names, q, strict=True)))
+    X = robot.forward_kinematics(q, 'tool0')
     explorer._toggle_target(True)
-    assert len(explorer._solutions) > 1
-    assert len(explorer._choice.options) == len(explorer._solutions)
-    assert explorer._scene._ghosts
+    assert len(explorer._solutions) > 1 and len(explorer._scene._ghosts) > 0
     for one in explorer._solutions:
         np.testing.assert_allclose(robot.forward_kinematics(one.q, 'tool0'), X, atol=1e-4)
-    explorer._apply_solution(explorer._choice.options[-1])
-    np.testing.assert_array_equal(explorer.posed.q, explorer._solutions[-1].q)
+    np.testing.assert_array_equal(explorer.posed.q, q)
+    # Without joint states the robot takes the nearest one.
+    explorer.release()
+    X[2, 3] -= 0.05
+    dragged = explorer._scene._target
+    numbers = pose_numbers(X)
+    dragged.position, dragged.wxyz = numbers[:3], numbers[[6, 3, 4, 5]]
+    for call in dragged._impl_aux.update_cb:  # what viser does when a person drags it
+        call(SimpleNamespace(target=dragged))
+    explorer.update()
+    np.testing.assert_array_equal(explorer.posed.q, explorer._solutions[0].q)
+    np.testing.assert_allclose(robot.forward_kinematics(explorer.posed.q, 'tool0'), X, atol=1e-4)
     explorer._toggle_target(False)
     assert not explorer._scene._ghosts
 
@@ -141,6 +154,7 @@ def posed():
 
 def test_links_are_drawn_where_forward_kinematics_has_them(posed):
     posed.move({'elbow_pitch': 0.7, 'unknown': 1.0})
+    posed.place()
     position, wxyz = posed._scene.placed['hand_link']
     X = posed.robot.forward_kinematics(posed.q, 'hand_link')
     np.testing.assert_allclose(position, X[:3, 3], atol=1e-12)

@@ -1,0 +1,161 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""dynamics_ros_viewer draws forces in frames of the robot, and leaves out what makes no sense."""
+
+from __future__ import annotations
+
+import math
+from contextlib import nullcontext
+from unittest.mock import MagicMock
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+pytest.importorskip('viser')
+
+import rclpy
+from geometry_msgs.msg import Point
+from rclpy.node import Node
+from ros_harness import description, occupy
+from sensor_msgs.msg import JointState
+
+from dynamics_ros import Robot
+from dynamics_ros.viewer.drawing import CONTACT_POINT
+from dynamics_ros.viewer.node import Viewer, ViewerParameters, is_local
+from dynamics_ros_msgs.msg import ContactState, ExternalWrench
+
+pytestmark = pytest.mark.ros
+
+DOMAIN = 97
+ROBOT = Robot.from_urdf(description())
+FORCE, UNCERTAINTY = 'force at tool0', 'uncertainty at tool0'
+
+
+class Drawn(MagicMock):
+    """What a viewer asks a page to draw, without the page."""
+
+    def __init__(self, **options) -> None:
+        super().__init__(**options)
+        self.objects: dict[str, tuple[str, dict]] = {}
+        self.pictures = 0
+
+    def _get_child_mock(self, **options):
+        return MagicMock(**options)
+
+    def together(self):
+        self.pictures += 1
+        return nullcontext()
+
+    def draw(self, name, frame, kind, **look) -> None:
+        self.objects[name] = frame, look
+
+    def remove(self, name) -> None:
+        self.objects.pop(name, None)
+
+
+@pytest.fixture
+def viewer(request):
+    occupy(DOMAIN)
+    context = rclpy.Context()
+    rclpy.init(context=context, domain_id=DOMAIN)
+    node = Node('viewer', context=context)
+    values = ViewerParameters(
+        host=getattr(request, 'param', '127.0.0.1'),
+        robot_description=description(),
+        frame_prefix='left/',
+    )
+    yield Viewer(node, Drawn(), values)
+    node.destroy_node()
+    rclpy.shutdown(context=context)
+
+
+@pytest.mark.parametrize('viewer', ['127.0.0.1', '0.0.0.0'], indirect=True)
+def test_only_this_machine_may_call_services(viewer):
+    assert viewer._requests.tab.remove.called is (not is_local(viewer._host))
+
+
+def estimate(frame='left/tool0', force=(0.0, 30.0, 0.0), point=(0.1, 0.0, 0.0), **fields):
+    message = ExternalWrench(frame='tool0', covariance=np.diag([4.0] * 6).ravel(), **fields)
+    message.header.frame_id = frame
+    message.wrench.force.x, message.wrench.force.y, message.wrench.force.z = force
+    message.reference_point = Point(**dict(zip('xyz', point, strict=True)))
+    return message
+
+
+@pytest.mark.parametrize('frame', ['left/tool0', 'tool0', 'left/base_link'])
+def test_a_force_ends_where_it_acts_in_the_axes_of_its_contact_frame(viewer, frame):
+    q = np.full(7, 0.3)
+    viewer._on_joint_state(JointState(name=list(ROBOT.joint_names), position=q))
+    X = ROBOT.forward_kinematics(q, 'tool0') if 'base' in frame else np.eye(4)
+    force, point = X[:3, :3] @ [0.0, 30.0, 0.0], X[:3, :3] @ [0.1, 0.0, 0.0] + X[:3, 3]
+    viewer._drawing.keep_wrench(estimate(frame, force, point))
+    viewer.draw()
+    carrier, look = viewer.scene.objects[FORCE]
+    assert carrier == 'tool0'
+    np.testing.assert_allclose(look['points'][0], [[0.1, -0.3, 0.0], [0.1, 0.0, 0.0]], atol=1e-9)
+    _, look = viewer.scene.objects[UNCERTAINTY]
+    np.testing.assert_allclose(look['position'], [0.1, -0.3, 0.0], atol=1e-9)
+    np.testing.assert_allclose(look['scale'], [0.04] * 3)  # two deviations of 2 N, 0.01 m/N
+
+
+@pytest.mark.parametrize(
+    ('message', 'drawn'),
+    [
+        (estimate(degraded=True), {FORCE}),
+        (estimate(force=(0.1, 0.0, 0.0)), set()),
+        (estimate('right/tool0'), set()),
+        (estimate('elsewhere'), set()),
+        (estimate(force=(math.nan, 0.0, 0.0)), {FORCE, UNCERTAINTY}),
+        (estimate(force=(1e300, 0.0, 0.0)), {FORCE, UNCERTAINTY}),
+        (estimate(point=(0.0, math.inf, 0.0)), {FORCE, UNCERTAINTY}),
+    ],
+)
+def test_estimates_that_make_no_sense_are_not_drawn(viewer, message, drawn):
+    for one in (estimate(), message):
+        viewer._drawing.keep_wrench(one)
+        viewer.draw()
+    assert drawn == viewer.scene.objects.keys() & {FORCE, UNCERTAINTY}
+
+
+def contact(torques=(7.5, 0.5), thresholds=(2.0, 2.0), **fields):
+    return ContactState(
+        joint_names=['elbow_pitch', 'wrist_pitch'],
+        external_torques=torques,
+        contact_thresholds=thresholds,
+        **fields,
+    )
+
+
+@pytest.mark.parametrize(
+    'message',
+    [
+        contact([1.0]),
+        contact([1.0, 3.0], [2.0]),
+        contact([], []),
+        contact([1.0] * 3, [2.0] * 3),
+        contact(point_known=True, point=Point(x=math.nan), point_frame_id='left/tool0'),
+    ],
+)
+def test_a_contact_state_whose_lists_or_point_make_no_sense_is_passed_over(viewer, message):
+    good = contact(point_known=True, point=Point(x=0.2), point_frame_id='left/tool0')
+    for one in (good, message):
+        viewer._drawing.keep_contact(one)
+        viewer.draw()
+    assert viewer._drawing.contact is good
+    frame, look = viewer.scene.objects[CONTACT_POINT]
+    assert frame == 'tool0' and look['position'][0] == 0.2
+    viewer._drawing.keep_contact(contact())
+    viewer.draw()
+    assert CONTACT_POINT not in viewer.scene.objects
+
+
+def test_buttons_without_a_service_are_disabled(viewer):
+    requests = viewer._requests
+    requests._buttons = [(MagicMock(), client) for _, client in requests._buttons]
+    viewer.draw()
+    assert [button.disabled for button, _ in requests._buttons] == [True] * 3
+    there = MagicMock(service_is_ready=lambda: True)
+    requests._buttons[0] = requests._buttons[0][0], there
+    requests.update()
+    assert [button.disabled for button, _ in requests._buttons] == [False, True, True]
