@@ -130,7 +130,5 @@ def test_a_failed_test_leaves_its_node_to_no_other(tmp_path):
     done = subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=PATIENCE
     )
-    found = [
-        line.split()[1] for line in done.stdout.splitlines() if line.startswith('test_it.py::')
-    ]
-    assert found == [*'FAILED PASSED FAILED ERROR PASSED ERROR ERROR PASSED'.split()], done.stdout
+    found = [x.split()[1][0] for x in done.stdout.splitlines() if x.startswith('test_it.py::')]
+    assert ''.join(found) == 'FPFEPEEP', done.stdout
