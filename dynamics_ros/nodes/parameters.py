@@ -8,6 +8,7 @@ is a group, and its name a prefix: ``observer.gain``.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import time
@@ -156,7 +157,7 @@ class ParameterSet(Generic[Settings]):
         if not path:
             return
         try:
-            (section,) = read_yaml(Path(path).expanduser()).values()
+            (section,) = read_yaml(Path(os.path.expanduser(path))).values()
             for group, members in section[SECTION].items():
                 for member, value in members.items():
                     key = f'{group}.{member}'
