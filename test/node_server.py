@@ -10,6 +10,7 @@ those of ``test_nodes_start.py`` and of the demo are executables that are starte
 from __future__ import annotations
 
 import atexit
+import faulthandler
 import gc
 import inspect
 import json
@@ -234,6 +235,7 @@ def become(
     code: Any = 1
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        faulthandler.register(signal.SIGUSR1)  # a test asks a node that does not end where it is
         gc.enable()
         for number, file in zip((0, 1, 2) if len(files) > 1 else (1, 2), (files * 2)[:3]):
             os.dup2(file, number)

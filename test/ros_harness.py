@@ -152,8 +152,12 @@ class NodeProcess:
             except subprocess.TimeoutExpired:
                 after |= self._kept_waiting()
                 if time.monotonic() - started > PATIENCE:
+                    self.send(signal.SIGUSR1)  # writes the stacks of a forked node, ends others
+                    with suppress(subprocess.TimeoutExpired):
+                        self._process.wait(1.0)
                     self._process.kill()
                     self._process.wait()
+                    print(self.printed)
                     raise
         kept = sum(seconds - before.get(thread, 0.0) for thread, seconds in after.items())
         return code, time.monotonic() - started - kept
