@@ -19,6 +19,7 @@ import yaml
 pytest.importorskip('rclpy')
 pytest.importorskip('control_msgs.action')
 
+from few_joint_arms import few_joint_arm
 from ros_harness import client, running
 from sensor_msgs.msg import JointState
 from two_joint_arm import two_joint_arm
@@ -107,6 +108,31 @@ def test_it_moves_records_and_finds_the_friction(ros, states, folder):
     assert 'friction="' in (folder / 'found.urdf').read_text()
     header, *rows = (folder / 'recording.csv').read_text().splitlines()
     assert 'shoulder.position' in header and len(rows) > 1000
+
+
+def test_a_gantry_with_a_short_stroke_moves_too(ros, tmp_path):
+    text = few_joint_arm('gantry')
+    text = re.sub('(joint_3.*?)lower="-3" upper="3"', r'\1lower="-0.05" upper="0.05"', text)
+    text = text.replace('lower="-3" upper="3"', 'lower="-0.8" upper="0.8"')
+    (tmp_path / 'arm.urdf').write_text(text)
+    plan = ['--output', str(tmp_path / 'motion.yaml'), '--duration', '10']
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(planning, 'plan_excitation', partial(plan_excitation, iterations=30))
+        assert main(['plan', '--robot', str(tmp_path / 'arm.urdf'), *plan]) == 0
+    friction = f'<dynamics damping="{20.0 * VISCOUS}" friction="{4.0 * COULOMB}"/></joint>'
+    gantry = text.replace('velocity="3"/></joint>', f'velocity="3"/>{friction}')
+    parameters = {'robot_description': gantry, 'motion': False}
+    name = '/gantry/robot_simulator/follow_joint_trajectory'
+    inputs = '--action', name, '--joint-states', '/gantry/joint_states'
+    options = '--yes', *inputs, '--parameters', 'found.yaml'
+    node = running('robot_simulator', DOMAIN, parameters, namespace='/gantry')
+    with node, run(tmp_path, *options) as process:
+        code, printed = ended(ros, process)
+    assert code == 0, printed
+    found = yaml.safe_load((tmp_path / 'found.yaml').read_text())['/**/contact_node']
+    parameters = found['ros__parameters']['friction']
+    np.testing.assert_allclose(parameters['viscous'], 20.0 * VISCOUS, rtol=0.1)
+    np.testing.assert_allclose(parameters['coulomb'], 4.0 * COULOMB, rtol=0.1)
 
 
 def test_ctrl_c_stops_the_robot_and_says_that_it_rests(ros, states, folder):
