@@ -7,7 +7,6 @@ from __future__ import annotations
 import argparse
 import logging
 import math
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -106,7 +105,7 @@ def _inspect(options: argparse.Namespace) -> int:
     LOG.setLevel(logging.ERROR)
     description = parse_urdf(text)
     robot = Robot(build_model(description, options.root_joint))
-    folder = Path(os.path.expanduser(options.robot or '')).parent
+    folder = Path(options.robot or '').expanduser().parent
     _, looks = read_visual_geometry(text, folder)
     tool, reason = tool_frame_and_reason(description)
     if options.frame:
