@@ -109,7 +109,7 @@ class Quadruped:
         self._speed = speed
         self._place()
         lead = 1.0
-        effort = np.zeros(self.robot.nv)
+        effort, before = np.zeros(self.robot.nv), np.zeros(3)
         for k in range(round((lead + duration) / PERIOD)):
             mujoco.mj_forward(self.model, self.data)
             t = k * PERIOD - lead

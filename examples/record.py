@@ -40,7 +40,7 @@ def main(path: str, seconds: float) -> None:
         writer = csv.writer(file)
         writer.writerow(['time', *header])
         writer.writerows(rows)
-    print(f'{rows[-1][0] - rows[0][0]:.0f} s of {len(names)} joints in {path}')
+    print(f'{rows[-1][0] - rows[0][0]:.1f} s of {len(names)} joints in {path}')
 
 
 if __name__ == '__main__':

@@ -48,7 +48,7 @@ if 'DYNAMICS_ROS_COVERAGE' in os.environ:
     if sitecustomize.lines is not None:
         sitecustomize.lines.of([sitecustomize.PACKAGE])
 
-pytest_plugins = ['quick', 'sharing', 'launch_files']
+pytest_plugins = ['quick', 'sharing', 'renewal', 'launch_files']
 
 # What is tested is what is compiled now, not what an earlier run has left behind. All processes of
 # one run share what they compile, as on a robot.

@@ -43,7 +43,7 @@ OUTLIER = 25.0
 """Squared distance, in deviations, above which the position of a foot is not used: it slips."""
 
 ROTATION, VELOCITY, POSITION = slice(0, 3), slice(3, 6), slice(6, 9)
-"""Entries of the error; those of the feet follow, then the biases of gyroscope and accelerometer."""
+"""Entries of the error; then come the feet, and the biases of gyroscope and accelerometer."""
 
 
 @dataclass(frozen=True)
@@ -155,9 +155,7 @@ class BaseEstimator:
         self._standing = np.zeros(len(self.feet), dtype=bool)
         self._turned: Array | None = None
 
-    def add_imu(
-        self, stamp: int, angular_velocity: ArrayLike, specific_force: ArrayLike
-    ) -> None:
+    def add_imu(self, stamp: int, angular_velocity: ArrayLike, specific_force: ArrayLike) -> None:
         """Integrate a sample of the IMU, in its axes.
 
         Args:
@@ -200,7 +198,8 @@ class BaseEstimator:
         joints = finite_vector('q', q, self.robot.nq)
         standing = np.asarray(in_contact, dtype=bool)
         if standing.shape != self._standing.shape:
-            raise InvalidArgumentError('in_contact', standing.shape, self._standing.shape)
+            shapes = f'shape {standing.shape}', f'({len(self.feet)},), one for each foot'
+            raise InvalidArgumentError('in_contact', *shapes)
         self._q[7:] = joints[7:]
         # Poses of the feet in the frame of the IMU.
         placed = self.robot.forward_kinematics(self._q, list(self.feet))
@@ -249,7 +248,7 @@ class BaseEstimator:
         self._started = True
 
     def _integrate(self, w: Array, f: Array, dt: float) -> None:
-        """Predict by the means of rate and force since the last sample ([Hartley2020] section V)."""
+        """Predict by the mean rate and force since the last sample ([Hartley2020] section V)."""
         self._rate = w
         rate, force = w - self._biases[:3], f - self._biases[3:]
         R, v, p, noise = self._R, self._v, self._p, self.noise
@@ -297,10 +296,10 @@ class BaseEstimator:
         """Correct by the places of the feet (n, 3) in the frame of the IMU."""
         before, self._standing = self._standing, standing
         deviation = self.noise.foot_position**2
-        for i in np.flatnonzero(standing & ~before):
+        for i in np.flatnonzero(standing & ~before).tolist():
             self._put_down(i, places[i], deviation)
-        used = np.flatnonzero(standing & before)
-        if not len(used):
+        used = np.flatnonzero(standing & before).tolist()
+        if not used:
             return
         z = (places[used] @ self._R.T + self._p) - self._d[used]
         rows = []

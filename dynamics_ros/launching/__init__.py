@@ -365,7 +365,7 @@ def found_parameter_file(path: str) -> str:
     Raises:
         InvalidArgumentError: there is none; it names those of this package.
     """
-    file, own = Path(path).expanduser().resolve(), Path(config(Path(path).name))
+    file, own = Path(os.path.expanduser(path)).resolve(), Path(config(Path(path).name))
     if file.is_file():
         return str(file)
     if Path(path).parent in (Path(), Path('config')) and own.is_file():

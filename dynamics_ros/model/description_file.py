@@ -32,7 +32,7 @@ def read_description_file(
     """
     if os.fspath(path).lstrip().startswith('<'):
         raise ModelError('file', f'{quoted(os.fspath(path))} is XML; give the path of its file')
-    file = Path(path).expanduser()
+    file = Path(os.path.expanduser(path))
     if file.suffix == '.xacro':
         return expanded_xacro(file, xacro_arguments or {})
     if xacro_arguments:
@@ -52,7 +52,7 @@ def read_description_file(
 
 def unreadable(file: Path, error: OSError) -> str:
     """Returns why a file cannot be read, and which other file of its folder may be meant."""
-    folder = file.expanduser().absolute().parent
+    folder = Path(os.path.expanduser(file)).absolute().parent
     if not isinstance(error, FileNotFoundError):
         return f'cannot be read: {error.strerror}'
     try:

@@ -148,7 +148,8 @@ def resolve_mesh(uri: str, base: Path | None = None) -> Path:
         problem = f'not found in the package {quoted(package)} at {_shown(folders[0])}'
     else:
         folders, problem = [base or Path()], f'not found in {base or "."}'
-        paths = [str(_from_home(text.replace(HOST, FILE, 1).removeprefix(FILE))) for text in texts]
+        files = (text.replace(HOST, FILE, 1).removeprefix(FILE) for text in texts)
+        paths = [os.path.expanduser(file) for file in files]
         if Path(paths[-1]).is_absolute():
             problem = 'not found'
     for path in paths:
@@ -156,13 +157,6 @@ def resolve_mesh(uri: str, base: Path | None = None) -> Path:
             if (folder / path).is_file():
                 return folder / path
     raise ModelError(where, problem)
-
-
-def _from_home(text: str) -> Path:
-    try:
-        return Path(text).expanduser()
-    except RuntimeError:  # there is no such user
-        return Path(text)
 
 
 def package_folder(package: str, base: Path | None = None) -> Path:

@@ -114,6 +114,9 @@ class KernelMethods:
 
     def __setattr__(self, name: str, value: Any) -> None:
         self._refuse_change_of(name)
+        declared = getattr(type(self), name, None)
+        if callable(declared) and not callable(value):
+            raise FixedAttributeError(name, MAKERS, 'is a method')
         if self._complete and name not in self.__dict__ and not hasattr(type(self), name):
             instead = f'{MAKERS}; attributes of your own need a subclass'
             raise FixedAttributeError(name, instead, 'no attribute of a robot')

@@ -26,7 +26,6 @@ from dynamics_ros.nodes.workers import SupersededError, Worker
 from dynamics_ros.parameters.contact import ContactParameters
 
 
-
 class ContactLocalization:
     """Locates the current contact, if its link has a collision geometry.
 

@@ -40,13 +40,13 @@ def _run(module: str, function: str = 'main') -> NoReturn:
         signal.signal(number, _exit_immediately)
     try:
         main = getattr(import_module(f'dynamics_ros.{module}'), function)
-    except ModuleNotFoundError as error:
+    except ImportError as error:
         if not (error.name or '').startswith('rclpy.'):
             raise
         release = os.environ.get('ROS_DISTRO', 'unknown')
         sys.exit(
-            f'cannot start: rclpy has no module {error.name}; expected ROS 2 Jazzy or newer, and '
-            f'ROS_DISTRO is {release}: source another release'
+            f'cannot start: {error.msg}; expected ROS 2 Jazzy or newer, and ROS_DISTRO is '
+            f'{release}: source another release'
         )
     main()
     raise AssertionError('that ends the process')

@@ -8,6 +8,7 @@ is a group, and its name a prefix: ``observer.gain``.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -154,7 +155,7 @@ class ParameterSet(Generic[Settings]):
         if not path:
             return
         try:
-            (section,) = read_yaml(Path(path).expanduser()).values()
+            (section,) = read_yaml(Path(os.path.expanduser(path))).values()
             for group, members in section[SECTION].items():
                 for member, value in members.items():
                     key = f'{group}.{member}'

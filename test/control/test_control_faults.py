@@ -4,15 +4,18 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from few_joint_arms import few_joint_arm
 from patience import times
 from scipy.spatial.transform import Rotation
 from test_control_compliant_arm import DT, HOME, ROBOT, Plant
 
-from benchmarks.control_faults import ALLOWED, DRIVERS, FAULTS, cells
+from benchmarks.control_faults import ALLOWED, DRIVERS, FAULTS, Cell, cells
+from dynamics_ros import Robot
 from dynamics_ros.commanding.joint_states import softened
 from dynamics_ros.control import (
     ArmSettings,
@@ -216,6 +219,33 @@ def test_a_joint_that_is_beyond_its_range_is_named_from_a_tenth_of_a_radian_on(e
     for beyond, told in ((0.05, ''), (0.31, f'{NAMES[1]} is 0.31 beyond its range')):
         q[1] = getattr(ROBOT, end)[1] + outwards * beyond
         assert judged((q, REST), (q, REST), DT) == told
+
+
+def gantry(stroke):
+    ends = f'"{-stroke / 2}" upper="{stroke / 2}"'
+    return few_joint_arm('gantry').replace('"-3" upper="3"', ends)
+
+
+@pytest.mark.parametrize(('stroke', 'far'), [(6.0, 0.1), (0.5, 0.05), (0.04, 0.01)])
+def test_a_slide_is_beyond_its_range_from_a_tenth_of_its_stroke_on(stroke, far):
+    robot = Robot.from_urdf(gantry(stroke))
+    check, rest = MotionCheck(robot), np.zeros(3)
+    for share, named in ((0.9, False), (1.1, True)):
+        q = np.array([0.0, -(stroke / 2 + share * far), 0.0])
+        check.begin(q, rest)
+        found = check.judge(q, rest, DT)
+        assert (found.reason is Reason.POSITIONS_BEYOND_LIMITS) == ('joint_2 is' in found) == named
+
+
+@pytest.mark.parametrize('stroke', [6.0, 0.1])
+def test_a_gantry_with_wrong_joint_states_stays_slow_and_true_ones_stop_nothing(stroke):
+    cell = Cell('gantry', gantry(stroke), 'tool', 0.1)
+    for fault, mode in itertools.product(FAULTS, times(['rest'], ['rest', 'twist', 'guiding'])):
+        outcome = cell.run(fault, range(3), mode, 1000.0)
+        assert outcome.speed <= 0.5 and outcome.energy <= 2.0, (fault, mode)
+        assert outcome.detected <= 0.1, (fault, mode)
+    for driver in ('repeating states of 125 Hz', 'noise, late velocities'):
+        assert cell.stops(driver, 'guiding', 1000.0) == (0, '')
 
 
 CONTRADICT = 'positions and velocities of {} contradict each other'

@@ -7,13 +7,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pytest
 from scipy.spatial.transform import Rotation
 
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
-from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
-from dynamics_ros.estimation import BaseEstimator
 
 ROBOT = Robot.from_urdf(urdf_path('anymal'), root_joint='floating')
 FEET = ('LF_FOOT', 'RF_FOOT', 'LH_FOOT', 'RH_FOOT')
@@ -37,7 +34,9 @@ class Sample:
 
 def _stance_order():
     """STANCE in the order of the robot's joints."""
-    names = [f'{leg}_{joint}' for leg in ('LF', 'RF', 'LH', 'RH') for joint in ('HAA', 'HFE', 'KFE')]
+    names = [
+        f'{leg}_{joint}' for leg in ('LF', 'RF', 'LH', 'RH') for joint in ('HAA', 'HFE', 'KFE')
+    ]
     return np.array([STANCE[names.index(name)] for name in ROBOT.joint_names])
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -476,6 +477,18 @@ def test_placeholders_of_effort_limits_are_replaced_by_what_the_weight_needs(lim
     # Zeros are the usual way to leave a limit out.
     named = [name for name, limit in zip('abf', limits, strict=True) if limit]
     assert [f'{name} ' in caplog.text for name in 'abf'] == [name in named for name in 'abf']
+
+
+@pytest.mark.parametrize('name', ['panda', 'ur10', 'xarm7', 'z1', 'tiago'])
+def test_a_placeholder_that_would_suit_a_shoulder_is_used_for_no_joint(name):
+    text = Path(urdf_path(name)).read_text()
+    robot = Robot.from_urdf(text)
+    np.testing.assert_array_equal(by_effort_limit(robot, 1.0), robot.effort_limits)
+    for placeholder in (1.0, 1000.0):
+        changed = Robot.from_urdf(re.sub('effort="[^"]*"', f'effort="{placeholder}"', text))
+        ranges = by_effort_limit(changed, 1.0) / robot.effort_limits
+        assert not (ranges * robot.effort_limits == placeholder).any()
+        assert ranges.min() > 0.05 and ranges.max() < 9.0
 
 
 def test_speeds_of_sliding_joints_are_scaled_by_their_range():

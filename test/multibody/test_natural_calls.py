@@ -138,6 +138,10 @@ NEWCOMER = {
         lambda: Robot(ARM.with_name('seven_joint.urdf')),
         r"cannot be read: No such file .* was 'seven_joint_arm.urdf' meant\?",
     ),
+    'the home folder of nobody': (
+        lambda: Robot('~no-such-user/arm.urdf'),
+        r"^file '~no-such-user/arm.urdf': cannot be read: No such file",
+    ),
     'a text for an array': (
         lambda: ROBOT.gravity('0 0 0 0 0 0 0'),
         r'^q: text; expected real numbers',

@@ -225,5 +225,7 @@ def test_attributes_that_no_class_declares_are_refused(kind):
             with pytest.raises(FixedAttributeError, match=f'^{name}: no attribute .*with_gravity'):
                 setattr(other, name, 0)
             assert not hasattr(other, name)
+        with pytest.raises(FixedAttributeError, match=r'^gravity: is a method; .*with_gravity'):
+            other.gravity = (0.0, 0.0, 0.0)
     robot.gravity = lambda q: 0.0 * q
     np.testing.assert_array_equal(robot.gravity(Q), 0.0)

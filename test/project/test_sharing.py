@@ -60,3 +60,75 @@ def test_a_third_process_has_what_needs_no_nodes_and_is_in_nobody_s_way(tmp_path
     assert len(by['moving']) == 1 and by['moving'] <= foremost
     assert by['nodes'] <= foremost
     assert by['library'] - foremost == {('gw2', min(usual + NICENESS, 19))}
+
+
+RENEWED = """
+import pytest
+
+made, ended, broken = [], [], []
+
+
+@pytest.fixture(scope='module')
+def node():
+    made.append('node')
+    yield len(made)
+    ended.append('node')
+
+
+@pytest.fixture(scope='module')
+def client(node):
+    assert not broken
+    yield node
+    ended.append('client')
+
+
+@pytest.fixture
+def arm(node):
+    assert node != 3, 'the node does not answer'
+    return node
+
+
+def test_fails(arm):
+    assert arm != 1
+
+
+def test_has_another(arm):
+    assert arm == 2
+
+
+def test_fails_too(client):
+    broken.append(True)
+    assert ended != ['node']
+
+
+def test_waits_once(arm):
+    pass
+
+
+def test_goes_on(arm):
+    assert arm == 4 and ended == ['node', 'client', 'node', 'node']
+
+
+def test_is_left(client):
+    pass
+
+
+def test_is_left_at_once(client):
+    pass
+
+
+def test_has_the_same(arm):
+    assert arm == 4
+"""
+
+
+def test_a_failed_test_leaves_its_node_to_no_other(tmp_path):
+    (tmp_path / 'test_it.py').write_text(RENEWED)
+    (tmp_path / 'pytest.ini').write_text('[pytest]\n')
+    command = [sys.executable, '-m', 'pytest', '-p', 'renewal', '-p', 'no:cacheprovider', '-v']
+    environment = {**os.environ, 'PYTHONPATH': f'{TESTS}:{os.environ.get("PYTHONPATH", "")}'}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=PATIENCE
+    )
+    found = [x.split()[1][0] for x in done.stdout.splitlines() if x.startswith('test_it.py::')]
+    assert ''.join(found) == 'FPFEPEEP', done.stdout

@@ -29,7 +29,7 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 
 from dynamics_ros import Robot
-from dynamics_ros.nodes import rclpy_private
+from dynamics_ros.nodes import outputs, rclpy_private
 from dynamics_ros.nodes.lifecycle import ManagedNode
 from dynamics_ros.nodes.rclpy_private import (
     bytes_publisher,
@@ -72,7 +72,7 @@ class Unknown(cdr.Layout):
 cdr.Layout = Unknown
 """,
     'rclpy': """
-from dynamics_ros.nodes import rclpy_private
+from dynamics_ros.nodes import outputs, rclpy_private
 from dynamics_ros.nodes.lifecycle import ManagedNode
 rclpy_private.bytes_publisher = lambda publisher: publisher.publish
 rclpy_private.given_parameters = lambda node: {}
@@ -189,6 +189,18 @@ def test_losses_that_the_middleware_does_not_count_are_unknown(
     assert Event.destroyed == 1
 
 
+def test_a_stop_has_time_to_arrive_where_the_middleware_acknowledges_nothing(monkeypatch):
+    left = []
+    monkeypatch.setattr(outputs.time, 'sleep', left.append)
+    with client(DOMAIN) as ros:
+        output = outputs.Output(ros.node, PoseStamped, 'stop')
+        output.wait_until_received()
+        assert left == []
+        monkeypatch.setattr(outputs, 'get_rmw_implementation_identifier', lambda: 'rmw_zenoh_cpp')
+        output.wait_until_received()
+    assert left == [outputs.DELIVERY_TIMEOUT]
+
+
 @pytest.fixture
 def senders(monkeypatch):
     """rclpy's methods that send responses are restored after the test."""
@@ -232,7 +244,7 @@ def test_every_response_of_a_commanding_node_is_sent_in_another_thread():
 @pytest.mark.usefixtures('senders')
 def test_clients_that_have_left_stop_no_thread():
     """The middleware waits 0.1 s for each of them, in the threads that send responses alone."""
-    count, sent = 10, []
+    count, sent = 30, []
     with ThreadPoolExecutor(count) as threads, client(DOMAIN, 'server') as server:
         lost = []
         assert send_responses_by(

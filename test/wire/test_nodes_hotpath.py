@@ -9,9 +9,7 @@ import pytest
 
 pytest.importorskip('rclpy')
 
-from geometry_msgs.msg import PoseStamped, TwistStamped
 from numpy.testing import assert_allclose
-from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import serialize_message
 from ros_harness import client, description, running
 from sensor_msgs.msg import JointState
@@ -28,9 +26,6 @@ ARM = description()
 ROBOT = Robot.from_urdf(ARM)
 NAMES = list(ROBOT.joint_names)
 Q = np.array([0.3, -0.5, 0.2, 1.1, -0.4, 0.7, 0.1])
-DEEP = QoSProfile(
-    depth=2000, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.RELIABLE
-)
 
 
 @pytest.fixture(scope='module')
@@ -91,28 +86,6 @@ def test_a_joint_state_of_the_other_byte_order_is_answered(ros, node):
     )
     answer = next(x for x in torques if x.header.stamp == message.header.stamp)
     assert_allclose(answer.effort, ROBOT.gravity(Q + 0.1), atol=SAME)
-
-
-def test_each_output_has_a_rate_of_its_own(ros, node):
-    try:
-        for name, rate in (('publish_rate', 20.0), ('publish_rates.twist', 0.0)):
-            assert ros.set_parameter('kinematics_node', name, rate).successful
-        poses = ros.listen(PoseStamped, '/kinematics_node/tool0/pose', DEEP)
-        twists = ros.listen(TwistStamped, '/kinematics_node/tool0/twist', DEEP)
-
-        def send():
-            ros.publish_joint_state(at_q(ros))
-
-        ros.wait_for(lambda: poses and twists, meanwhile=send)
-        twists.clear()
-        seconds = ros.time_for(12, poses, lambda: at_q(ros), 0.002)
-        # 11 periods at 20 Hz, one of which may be short, to make up for a state that came late.
-        assert seconds > 10 / 20.0
-        # The same states, without that limit: ten times as many where the machine is quiet.
-        assert len(twists) > 2 * len(poses)
-    finally:
-        ros.set_parameter('kinematics_node', 'publish_rate', 0.0)
-        ros.set_parameter('kinematics_node', 'publish_rates.twist', -1.0)
 
 
 def test_it_is_alive_and_well_after_all_this(ros, node):

@@ -30,7 +30,7 @@ from .impedance import (
     ImpedanceStep,
     ImpedanceTarget,
 )
-from .motion_check import BEYOND, JointRanges, believable, velocity_limits
+from .motion_check import JointRanges, believable, velocity_limits
 from .setpoint import Setpoint
 from .settings import ArmSettings, Compliance
 from .stop import Stop, decayed
@@ -450,7 +450,7 @@ class CompliantArm:
             self.stay()
         if self._running_away:
             return 'speed'
-        if self._ranges.beyond(q).max() > BEYOND:
+        if (self._ranges.beyond(q) > self._ranges.far).any():
             return 'range'
         if not (0.0 < dt < MAX_INTERVAL and believable(*targets)):
             return 'input'
@@ -505,7 +505,7 @@ class CompliantArm:
         self.q, self.v = q, v
         self._wrench, self._held, self._bound = np.zeros(6), None, None
         gains = self._checked(self.settings, NO_SPRINGS, False)
-        beyond = self._ranges.beyond(q) > BEYOND
+        beyond = self._ranges.beyond(q) > self._ranges.far
         if beyond.any():
             ends = np.where(beyond, [[-NO_LIMIT], [NO_LIMIT]], gains.joints[RANGES])
             gains = gains.with_rows(RANGES, ends)

@@ -19,8 +19,9 @@ from .gains import NO_LIMIT, joint_ranges
 FASTEST = 10.0
 """Velocity limit assumed where the robot description has none [rad/s or m/s]."""
 
-BEYOND = 0.1
-"""Distance outside its range from which a joint cannot have got there by motion [rad or m].
+BEYOND, STROKES = 0.1, (0.1, 1.0)
+"""Distance outside its range from which a joint cannot have got there by motion [rad]; of a sliding
+joint, times its stroke within these bounds [m].
 
 Either the range is not that of the robot or the position has an offset, e.g. of a full turn. A
 torque that pulls the joint back would move the arm.
@@ -47,10 +48,19 @@ FORGIVING = 0.05
 
 
 class JointRanges:
-    """Distance of joints from their ranges."""
+    """Distance of joints from their ranges.
+
+    Attributes:
+        far: (nv) distance of ``BEYOND`` [rad or m].
+    """
 
     def __init__(self, robot: RigidBodySystem) -> None:
         self._lower, self._upper = joint_ranges(robot)
+        slides = np.zeros(robot.nv, dtype=bool)
+        for joint in robot.model.actuated:
+            slides[list(joint.v_indices)] = joint.kind.slides
+        strokes = np.where(slides, np.clip(self._upper - self._lower, *STROKES), 1.0)
+        self.far = BEYOND * strokes
         single = robot.joint_v_indices
         self._v_places = list(single.values())
         self._q_places = [robot.joint_q_indices[name] for name in single]
@@ -61,7 +71,7 @@ class JointRanges:
 
     def springs(self, q: Array, margin: Array, stiffness: Array) -> tuple[Array, Array]:
         """Torques (nv) of springs in the margins of the ranges, and their stiffness here (nv)."""
-        stiffness = np.where(self.beyond(q) > BEYOND, 0.0, stiffness)
+        stiffness = np.where(self.beyond(q) > self.far, 0.0, stiffness)
         below, above = (np.maximum(x + margin, 0.0) for x in self._excess(q))
         return stiffness * (below - above), stiffness * (np.sign(below) + np.sign(above))
 
@@ -159,8 +169,9 @@ class MotionCheck:
             k = int((excess.max(axis=1) > 0.0).argmax())
             reason, text = list(BLIND.items())[k]
             return Explanation(reason, text.format(self._name(excess[k])))
-        if beyond.max() > BEYOND:
-            text = f'{self._name(beyond)} is {beyond.max():.2f} beyond its range'
+        too_far = beyond - self._ranges.far
+        if too_far.max() > 0.0:
+            text = f'{self._name(too_far)} is {beyond[too_far.argmax()]:.2f} beyond its range'
             return Explanation(Reason.POSITIONS_BEYOND_LIMITS, text)
         return Explanation(Reason.OK, '')
 

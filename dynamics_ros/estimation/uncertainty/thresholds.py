@@ -96,6 +96,9 @@ USUAL_LIMIT, MIN_LIMIT, MAX_LIMIT = 2.5, 0.2, 20.0
 """Effort limit over the weight of a joint: of usual arms, and of limits that are placeholders. Real
 ones are between 0.3 and 14 times the largest weight of a joint of their robot."""
 
+MAX_OWN_LIMIT = 30.0
+"""Effort limit over the weight of the joint itself, or its least weight; 29 for a real gripper."""
+
 MIN_WEIGHT = 0.5
 """Least weight of a joint, over the largest one, per root of the share of the masses it moves."""
 
@@ -130,8 +133,9 @@ def unmeasured_friction(robot: Robot, described: Vector) -> Vector:
 def effort_ranges(robot: Robot) -> Vector:
     """Returns the range (nv) of each joint's efforts: its limit, unless that is a placeholder.
 
-    A limit that has not been filled in, is below the weight that the joint holds, or far above that
-    of any joint, is replaced by the limit of a usual robot of the same weight.
+    A limit that has not been filled in, is below the weight that the joint holds, or far above its
+    own or that of any joint, is replaced by the limit of a usual robot of the same weight, and so
+    is the same limit of other joints.
     """
     postures = _postures(robot.model.joints, robot.nq)[:MAX_POSTURES]
     inertia = robot.mass_matrix(postures).diagonal(axis1=-2, axis2=-1).max(axis=0)
@@ -144,14 +148,17 @@ def effort_ranges(robot: Robot) -> Vector:
     turning = weight[base:][~slides[base:]].max(initial=0.0)
     largest = np.where(slides, STANDARD_GRAVITY * moved.max(initial=0.0), turning)
     least = MIN_WEIGHT * np.sqrt(moved / max(moved.max(initial=0.0), 1e-9)) * largest
-    usual = USUAL_LIMIT * np.maximum(weight, least)
+    weight = np.maximum(weight, least)
+    usual = USUAL_LIMIT * weight
     usual[usual <= 0.0] = MASSLESS
     limits = np.full(robot.nv, np.inf)
     limits[base:] = robot.effort_limits
     # A limit of 0 in a description means that it has not been filled in.
     known = np.isfinite(limits) & (limits > 0.0)
     held = np.zeros(robot.nv) if base else np.abs(robot.gravity(postures)).max(axis=0)
-    used = known & (limits >= MIN_LIMIT * held) & ((limits <= MAX_LIMIT * largest) | (largest == 0))
+    most = np.minimum(MAX_LIMIT * largest, MAX_OWN_LIMIT * weight)
+    used = known & (limits >= MIN_LIMIT * held) & ((limits <= most) | (largest == 0))
+    used &= ~np.isin(limits, limits[known & ~used])
     odd = [
         f'{name} {limits[i]:g} (usual: {usual[i]:.2g})'
         for name, i in robot.joint_v_indices.items()

@@ -42,7 +42,7 @@ def read_any(
     text = str(source)
     if not is_text(source):
         text = read_description_file(source, xacro_arguments)
-        source = Path(source).expanduser()
+        source = Path(os.path.expanduser(source))
     first = FIRST_ELEMENT.search(COMMENT.sub('', text))
     kind = '' if first is None else first[1]
     if kind == 'mujoco':

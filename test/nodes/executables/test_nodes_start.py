@@ -83,16 +83,27 @@ def test_no_node_loads_what_it_does_not_need_to_start(package, parts):
     assert (run.returncode, run.stdout.split()) == (0, []), run.stderr
 
 
-def test_what_a_release_lacks_is_named():
-    """Humble has no ``rclpy.event_handler``."""
-    program = """
-import rclpy.node, sys
+LACKING = {
+    "No module named 'rclpy.event_handler'": """
 del sys.modules['rclpy.event_handler']
 sys.meta_path.insert(0, Lacking := type('Lacking', (), {}))
 def find_spec(name, *_):
     if name == 'rclpy.event_handler':
         raise ModuleNotFoundError(f'No module named {name!r}', name=name)
 Lacking.find_spec = staticmethod(find_spec)
+""",
+    "cannot import name 'PublisherEventCallbacks' from 'rclpy.event_handler'": """
+del sys.modules['rclpy.event_handler'].PublisherEventCallbacks
+""",
+}
+"""As Humble, and as a later release might be."""
+
+
+@pytest.mark.parametrize('lacking', LACKING)
+def test_what_a_release_lacks_is_named(lacking):
+    program = f"""
+import rclpy.node, sys
+{LACKING[lacking]}
 from dynamics_ros.nodes.entry import composed
 sys.argv[1:] = ['--help']
 composed()
@@ -102,5 +113,6 @@ composed()
         [sys.executable, '-c', program], capture_output=True, text=True, env=environment
     )
     assert run.returncode == 1
+    assert run.stderr.startswith(f'cannot start: {lacking}')
     assert 'expected ROS 2 Jazzy or newer, and ROS_DISTRO is humble' in run.stderr
     assert 'Traceback' not in run.stderr
