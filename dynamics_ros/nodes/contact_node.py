@@ -21,6 +21,7 @@ from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, NoModelE
 from dynamics_ros.estimation import ContactPipeline, ExternalTorques
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.multibody.large_robots import check_size, is_large
+from dynamics_ros.nodes.base_input import BaseInput
 from dynamics_ros.nodes.contact_location import ContactLocalization
 from dynamics_ros.nodes.context import RobotComponent, RobotContext
 from dynamics_ros.nodes.outputs import LATCHED, FrameOutputs, Output, Publication
@@ -232,6 +233,7 @@ class Contact(RobotComponent[ContactParameters]):
             node.create_service(Trigger, f'~/{name}', partial(self._trigger, action))
         self._calibration = CalibrateAction(self, self._apply_parameters)
         self._wrist = WristSensorInput(self) if self.values.wrist_sensor.topic else None
+        self._base = BaseInput(self) if self.values.base.imu_topic else None
 
     # --- the robot ------------------------------------------------------------------------------
 
@@ -258,8 +260,7 @@ class Contact(RobotComponent[ContactParameters]):
         self._messages = ContactMessages(prepared, self._frame_id_of)
         self._last = self._event = None
         self._location.adopt(prepared)
-        if self._wrist is not None:
-            self._wrist.restart()
+        self._restart_sensors()
 
     def warm_up(self) -> Sequence[Callable[[], object]]:
         """Return functions that compile the kernels of markers and import those of calibrate."""
@@ -281,10 +282,14 @@ class Contact(RobotComponent[ContactParameters]):
         details = pipeline_details(self._pipeline)
         if self._wrist is not None:
             details |= self._wrist.details()
+        if self._base is not None:
+            details['base by IMU and feet'] = self._base.problem or 'published on odom'
         return details | {'collision geometry': self._location.status}
 
     def _check(self, values: ContactParameters) -> None:
         topic_names(values.frames)
+        if values.base.imu_topic and not values.feet.frames:
+            raise InvalidArgumentError('feet.frames', 'none', 'the feet, with base.imu_topic')
         built = self.context.built
         if built is not None and built.robot.nv and not is_large(built.robot):
             # Building the estimators checks the values; ``prepare`` compiles their kernels.
@@ -292,11 +297,17 @@ class Contact(RobotComponent[ContactParameters]):
 
     def _changed(self, names: frozenset[str]) -> None:
         self.context.begin_epoch()
-        live = {name for name in names if name.startswith('wrist_sensor.')}
-        if live and self._wrist is not None:
-            self._wrist.restart()
+        live = {name for name in names if name.startswith(('wrist_sensor.', 'base.'))}
+        if live:
+            self._restart_sensors()
         if names - LIVE_PARAMETERS - live:
             self.context.changes.rebuild(NAME)
+
+    def _restart_sensors(self) -> None:
+        if self._wrist is not None:
+            self._wrist.restart()
+        if self._base is not None:
+            self._base.restart()
 
     async def _apply_parameters(self, values: Mapping[str, Any]) -> ContactPipeline:
         """Set parameters by name, rebuild the estimators, clear the tare; return the estimators."""
@@ -319,6 +330,8 @@ class Contact(RobotComponent[ContactParameters]):
         if self._wrist is not None:
             self._wrist.update(state)
         external = pipeline.update(state)
+        if self._base is not None and external is not None:
+            self._base.observe(state.time, pipeline)
         contradiction = self.context.inputs.doubts.contradiction
         alone = None
         if external is None and not contradiction:

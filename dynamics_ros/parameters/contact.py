@@ -68,6 +68,16 @@ class WristSensorParameters:
 
 
 @dataclass(frozen=True)
+class BaseParameters:
+    """Base of a legged robot from an IMU and feet.frames, published on odom."""
+
+    imu_topic: str = fixed(
+        '', 'Topic of the IMU (sensor_msgs/Imu), on the root link. Empty: another node gives odom'
+    )
+    foot_radius: float = parameter(0.0, 'Radius of spherical feet, which roll', 'm', (0.0, 1.0))
+
+
+@dataclass(frozen=True)
 class ContactParameters(ContactSettings):
     """Parameters of contact_node."""
 
@@ -80,3 +90,4 @@ class ContactParameters(ContactSettings):
     location: LocationParameters = field(default_factory=LocationParameters)
     markers: ArrowParameters = field(default_factory=ArrowParameters)
     wrist_sensor: WristSensorParameters = field(default_factory=WristSensorParameters)
+    base: BaseParameters = field(default_factory=BaseParameters)

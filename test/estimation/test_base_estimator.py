@@ -4,97 +4,124 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+import pytest
 from scipy.spatial.transform import Rotation
+from walking import FEET, IMU, PERIOD, ROBOT, walk
 
-from benchmarks.robots import urdf_path
-from dynamics_ros import Robot
-
-ROBOT = Robot.from_urdf(urdf_path('anymal'), root_joint='floating')
-FEET = ('LF_FOOT', 'RF_FOOT', 'LH_FOOT', 'RH_FOOT')
-IMU = 'imu_link'
-STANCE = np.array([0.0, 0.6, -1.2] * 2 + [0.0, -0.6, 1.2] * 2)
-PERIOD = 0.004
-CYCLE, SWING, LIFT = 0.5, 0.4, 0.05
+from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
+from dynamics_ros.estimation.base_estimator import BaseEstimator
 
 
-@dataclass
-class Sample:
-    """True state, the mean rate and specific force since the last sample, and who stands."""
-
-    stamp: int
-    q: np.ndarray
-    v: np.ndarray
-    rate: np.ndarray
-    force: np.ndarray
-    stands: np.ndarray
-
-
-def _stance_order():
-    """STANCE in the order of the robot's joints."""
-    names = [
-        f'{leg}_{joint}' for leg in ('LF', 'RF', 'LH', 'RH') for joint in ('HAA', 'HFE', 'KFE')
-    ]
-    return np.array([STANCE[names.index(name)] for name in ROBOT.joint_names])
+def estimates(samples, *, contacts=None, bias=None, noise=None, **options):
+    """The estimates of a walk, and the samples that they belong to."""
+    estimator = BaseEstimator(ROBOT, FEET, IMU, **options)
+    rng, found = np.random.default_rng(0), []
+    gyroscope, accelerometer = bias or (np.zeros(3), np.zeros(3))
+    for sample in samples:
+        shaken = np.zeros((2, 3)) if noise is None else rng.normal(size=(2, 3)) * noise
+        estimator.add_imu(
+            sample.stamp,
+            sample.rate + gyroscope + shaken[0],
+            sample.force + accelerometer + shaken[1],
+        )
+        estimate = estimator.update(sample.stamp, sample.q, sample.stands)
+        if estimate is not None:
+            found.append((sample, estimate))
+    return found
 
 
-def _base(t, speed, yaw):
-    """Pose of the base at a time: it sways, and walks from 0.5 s on."""
-    way = speed * max(t - 0.5, 0.0)
-    p = [way + 0.01 * np.sin(9.0 * t), 0.02 * np.sin(6.0 * t), 0.5 + 0.01 * np.sin(11.0 * t)]
-    angles = [yaw + 0.05 * np.sin(2.0 * t), 0.04 * np.sin(7.0 * t), 0.03 * np.sin(5.0 * t)]
-    return np.array(p), Rotation.from_euler('ZYX', angles)
+def errors(found):
+    """Of position (n, 3), rotation vector (n, 3) and v (n, 6), with the start and yaw aligned."""
+    first, began = found[0]
+    yaw = [Rotation.from_quat(q[3:7]).as_euler('ZYX')[0] for q in (first.q, began.q)]
+    align = Rotation.from_euler('z', yaw[0] - yaw[1])
+    p = np.array([align.apply(e.q[:3] - began.q[:3]) - (s.q[:3] - first.q[:3]) for s, e in found])
+    turns = np.array(
+        [
+            (align * Rotation.from_quat(e.q[3:]) * Rotation.from_quat(s.q[3:7]).inv()).as_rotvec()
+            for s, e in found
+        ]
+    )
+    return p, turns, np.array([e.v - s.v[:6] for s, e in found])
 
 
-def walk(duration, speed=0.3, yaw=0.0, slip=0.0):
-    """Feet that stand do not move; the first slips sideways with a speed while it stands."""
-    robot, q, last = ROBOT, ROBOT.neutral(), None
-    q[7:] = _stance_order()
-    p, R = _base(0.0, speed, yaw)
-    q[:3], q[3:7] = p, R.as_quat()
-    feet = robot.forward_kinematics(q, list(FEET))[:, :3, 3]
-    q[2] -= feet[:, 2].min()
-    height = q[2] - p[2]
-    ground = feet[:, 2] - feet[:, 2].min()
-    forward = R.apply([1.0, 0.0, 0.0]) * [1.0, 1.0, 0.0]
-    X_BI = np.linalg.inv(robot.forward_kinematics(q, 'base')) @ robot.forward_kinematics(q, IMU)
-    places, samples = feet.copy(), []
-    places[:, 2] = ground
-    for k in range(round(duration / PERIOD)):
-        t = k * PERIOD
-        p, R = _base(t, 0.0, yaw)
-        p = p + speed * max(t - 0.5, 0.0) * forward + [0.0, 0.0, height]
-        stands = np.ones(4, dtype=bool)
-        for i in range(4):
-            phase = (t - 0.5) / CYCLE + (0.5 if i in (1, 2) else 0.0)
-            if t > 0.5 and phase % 1.0 < SWING and phase >= 0.0:
-                stands[i] = False
-                rate = speed / SWING
-                places[i] += rate * PERIOD * forward
-                places[i, 2] = ground[i] + LIFT * np.sin(np.pi * (phase % 1.0) / SWING) ** 2
-            else:
-                places[i, 2] = ground[i]
-                places[i, 1] += PERIOD * slip * (i == 0)
-        q = q.copy()
-        q[:3], q[3:7] = p, R.as_quat()
-        for _ in range(3):
-            found = robot.forward_kinematics(q, list(FEET))[:, :3, 3]
-            J = np.vstack([robot.jacobian(q, foot)[:3, 6:] for foot in FEET])
-            q[7:] += np.linalg.lstsq(J, (places - found).ravel(), rcond=None)[0]
-        pose = robot.forward_kinematics(q, 'base') @ X_BI
-        if last is not None:
-            before, velocity, last_q = last
-            turn = Rotation.from_matrix(before[:3, :3].T @ pose[:3, :3]).as_rotvec()
-            now = (pose[:3, 3] - before[:3, 3]) / PERIOD
-            v = robot.difference(last_q, q) / PERIOD
-            if velocity is not None:
-                half = before[:3, :3] @ Rotation.from_rotvec(-0.5 * turn).as_matrix()
-                force = half.T @ ((now - velocity) / PERIOD + [0.0, 0.0, 9.81])
-                stamp = 10**9 + round(1e9 * t)
-                samples.append(Sample(stamp, last_q, v, turn / PERIOD, force, stands.copy()))
-            last = pose, now, q
-        else:
-            last = pose, None, q
-    return samples
+@pytest.fixture(scope='module')
+def walked():
+    return walk(3.5)
+
+
+def test_a_walk_is_followed(walked):
+    p, turns, v = errors(estimates(walked))
+    late = len(p) // 2
+    way = np.linalg.norm(walked[-1].q[:2] - walked[0].q[:2])
+    assert way > 0.8
+    assert np.linalg.norm(p[-1]) < 0.003 * way
+    assert np.abs(turns[late:]).max() < 0.01
+    assert np.linalg.norm(v[late:, :3], axis=1).max() < 0.03
+
+
+def test_biases_and_noise_are_within_the_stated_deviations(walked):
+    bias = np.array([0.01, -0.01, 0.02]), np.array([0.1, -0.1, 0.05])
+    root = np.sqrt(PERIOD)
+    found = estimates(walked, bias=bias, noise=np.array([[1e-3], [1e-2]]) / root)
+    p, turns, v = errors(found)
+    pose, twist = (
+        np.sqrt([np.diag(getattr(e, name)) for _, e in found])
+        for name in ('pose_covariance', 'twist_covariance')
+    )
+    late = slice(len(p) // 2, None)
+    assert (np.abs(p[late]) < 4.0 * pose[late, :3] + 1e-3).all()
+    assert (np.abs(turns[late]) < 4.0 * pose[late, 3:] + 1e-3).all()
+    assert (np.abs(v[late, :3]) < 4.0 * twist[late, :3] + 1e-3).all()
+    # Unobservable: position and yaw become less certain, inclination and speed do not.
+    assert pose[-1, 0] > pose[50, 0] and pose[-1, 5] > pose[50, 5]
+    assert twist[-1, 0] < 0.05 and pose[-1, 3] < 0.05
+
+
+def test_a_start_that_is_not_level_and_faces_elsewhere_converges():
+    """The yaw is not known: the robot starts facing along x of its frame."""
+    found = estimates(walk(3.0, yaw=2.0))
+    _, turns, _ = errors(found)
+    assert np.abs(turns[-1]).max() < 0.01
+    assert abs(Rotation.from_quat(found[0][1].q[3:]).as_euler('ZYX')[0]) < 1e-2
+
+
+def test_a_foot_that_slips_does_not_carry_the_base_away():
+    samples = walk(3.0, slip=0.5)
+    slipped = 0.5 * PERIOD * sum(sample.stands[0] for sample in samples)
+    p, _, v = errors(estimates(samples))
+    assert slipped > 0.5
+    assert np.linalg.norm(p[-1]) < 0.2 * slipped
+    assert np.linalg.norm(v[:, :3], axis=1).max() < 0.2
+
+
+def test_bad_input_is_named():
+    for feet, imu, error, words in (
+        (FEET, 'LF_SHANK', InvalidArgumentError, 'fixed to the root link'),
+        (FEET, 'nose', UnknownFrameError, 'nose'),
+        ((), IMU, InvalidArgumentError, 'at least one'),
+    ):
+        with pytest.raises(error, match=words):
+            BaseEstimator(ROBOT, feet, imu)
+    estimator = BaseEstimator(ROBOT, FEET, IMU)
+    with pytest.raises(InvalidArgumentError, match='specific_force'):
+        estimator.add_imu(1, np.zeros(3), [0.0, 0.0, np.nan])
+    with pytest.raises(InvalidArgumentError, match='in_contact'):
+        estimator.update(1, ROBOT.neutral(), [True])
+
+
+def test_it_says_what_it_waits_for_and_starts_anew_after_a_gap(walked):
+    estimator = BaseEstimator(ROBOT, FEET, IMU)
+    first = walked[0]
+    assert estimator.update(first.stamp, first.q, first.stands) is None
+    assert 'IMU' in estimator.waiting
+    for sample in walked[:60]:
+        estimator.add_imu(sample.stamp, sample.rate, sample.force)
+        found = estimator.update(sample.stamp, sample.q, sample.stands)
+    assert found is not None and not estimator.waiting
+    assert estimator.update(sample.stamp + 10**9, sample.q, sample.stands) is None
+    assert '+1.00 s apart' in estimator.waiting
+    estimator.add_imu(sample.stamp + 10**9, first.rate, first.force)
+    assert estimator.update(sample.stamp + 10**9, first.q, first.stands) is None
+    assert '0.1 s' in estimator.waiting

@@ -155,6 +155,9 @@ INTERFACES = {
     'Joint states without efforts then leave': (
         'test_without_efforts_the_sensor_alone_shows_contacts',
     ),
+    'the node publishes `odom` itself': (
+        'test_a_walk_is_published_as_odometry_and_gives_the_node_its_base',
+    ),
     'runs the same estimators on a recording': (
         'test_the_node_says_the_same_of_the_same_messages',
     ),

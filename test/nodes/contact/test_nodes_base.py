@@ -1,0 +1,127 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""odom of a legged robot that nobody tells where it is: from an IMU and the feet that stand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from nav_msgs.msg import Odometry
+from rclpy.qos import qos_profile_sensor_data
+from ros_harness import client, running
+from scipy.spatial.transform import Rotation
+from sensor_msgs.msg import Imu
+from walking import FEET, IMU, PERIOD, ROBOT, walk
+
+from benchmarks.robots import urdf_path
+from dynamics_ros.wire.conversions import nanoseconds
+
+pytestmark = pytest.mark.ros
+
+DOMAIN = 71
+DETAIL = 'base by IMU and feet'
+PARAMETERS = {
+    'robot_description': urdf_path('anymal').read_text(),
+    'root_joint': 'floating',
+    'feet': {'frames': list(FEET)},
+    'location': {'enabled': False},
+    'base': {'imu_topic': 'imu'},
+}
+
+
+@pytest.fixture(scope='module')
+def samples():
+    return walk(2.0)
+
+
+def efforts(sample):
+    """Torques of the joints at which the feet that stand carry the weight, without acceleration."""
+    standing = [foot for foot, stands in zip(FEET, sample.stands, strict=True) if stands]
+    J = np.vstack([ROBOT.jacobian(sample.q, foot)[:3] for foot in standing])
+    gravity = ROBOT.gravity(sample.q)
+    forces = np.linalg.lstsq(J[:, :6].T, gravity[:6], rcond=None)[0]
+    return (gravity - J.T @ forces)[6:]
+
+
+def reading(sample, stamp, frame=IMU):
+    message = Imu()
+    message.header.frame_id, message.header.stamp = frame, stamp
+    for field, values in (('angular_velocity', sample.rate), ('linear_acceleration', sample.force)):
+        for axis, value in zip('xyz', values, strict=True):
+            setattr(getattr(message, field), axis, float(value))
+    return message
+
+
+def tell(ros, sample, **options):
+    """One joint state, and the reading of the IMU at the same time; its stamp [ns]."""
+    names = ROBOT.joint_names
+    state = ros.joint_state(names, sample.q[7:], sample.v[6:], efforts(sample), step=PERIOD)
+    ros.publish_joint_state(state)
+    ros.publish('/imu', reading(sample, state.header.stamp, **options), qos_profile_sensor_data)
+    return nanoseconds(state.header.stamp)
+
+
+@pytest.fixture
+def ros():
+    with running('contact_node', DOMAIN, PARAMETERS), client(DOMAIN) as one:
+        one.wait_for(lambda: one.status('contact_node').hardware_id)
+        yield one
+
+
+def pose(message):
+    p, o = message.pose.pose.position, message.pose.pose.orientation
+    return np.array([p.x, p.y, p.z]), Rotation.from_quat([o.x, o.y, o.z, o.w])
+
+
+def test_a_walk_is_published_as_odometry_and_gives_the_node_its_base(ros, samples):
+    found = ros.listen(Odometry, '/odom', 1000)
+    first = samples[0]
+    ros.wait_for(lambda: found, meanwhile=lambda: tell(ros, first), period=PERIOD)
+    start, began = pose(found[-1])
+    before = 0
+    for sample in samples:
+        # A reading that overtakes its joint state is answered with the next one.
+        told, before = before, tell(ros, sample)
+        ros.wait_for(lambda told=told: nanoseconds(found[-1].header.stamp) >= told)
+    last = found[-1]
+    assert last.header.frame_id == 'odom' and last.child_frame_id == 'base'
+    p, R = pose(last)
+    truth = samples[-1].q
+    way = truth[:3] - first.q[:3]
+    turn = Rotation.from_quat(truth[3:7]) * Rotation.from_quat(first.q[3:7]).inv()
+    assert np.linalg.norm(way) > 0.3
+    assert np.linalg.norm(p - start - way) < 0.05 * np.linalg.norm(way)
+    assert (R * began.inv() * turn.inv()).magnitude() < 0.02
+    twist = last.twist.twist
+    v = [twist.linear.x, twist.linear.y, twist.linear.z]
+    assert np.linalg.norm(np.array(v) - samples[-1].v[:3]) < 0.05
+    deviations = np.sqrt(np.array(last.pose.covariance).reshape(6, 6).diagonal())
+    assert (np.abs(p - start - way) < 4.0 * deviations[:3] + 1e-3).all()
+    # The estimates of contact_node use it: which feet stand is known by it.
+    ros.wait_for_status('contact_node', 'publishing', meanwhile=lambda: tell(ros, sample))
+
+
+def test_readings_that_are_none_are_refused_and_the_node_goes_on(ros, samples):
+    found = ros.listen(Odometry, '/odom', 1000)
+    sample = samples[0]
+
+    def problem(text, **options):
+        ros.wait_for(
+            lambda: text in ros.values('contact_node').get(DETAIL, ''),
+            meanwhile=lambda: tell(ros, sample, **options),
+            period=PERIOD,
+        )
+
+    problem('unknown frame', frame='nose')
+    bad = reading(sample, ros.next_stamp(PERIOD))
+    bad.angular_velocity.x = float('nan')
+    ros.wait_for(
+        lambda: 'angular_velocity' in ros.values('contact_node').get(DETAIL, ''),
+        meanwhile=lambda: ros.publish('/imu', bad, qos_profile_sensor_data),
+    )
+    assert not found
+    problem('published on odom')
+    assert found
