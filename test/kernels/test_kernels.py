@@ -22,6 +22,7 @@ from dynamics_ros.kernels import (
     trace,
 )
 from dynamics_ros.kernels.graph.tracing import Graph
+from dynamics_ros.kernels.llvm.dialect import typed_pointers
 
 # Folding reassociates and machine code fuses a*b + c, each an error of some units in the last
 # place of the largest intermediate value; the random functions have at most 40 operations.
@@ -296,7 +297,7 @@ class TestAgreement:
 
 def test_before_version_16_llvm_reads_typed_pointers():
     traced = trace(lambda x: [e.sin() for e in x], {'x': 3}, 'sines')
-    text = llvm_ir(traced, opaque_pointers=False)
+    text = typed_pointers(llvm_ir(traced))
     accesses = re.findall(r'= load (?:volatile )?(.+?), (.+?)\* %', text)
     assert accesses and all(kind == pointee for kind, pointee in accesses)
     assert ' ptr ' in llvm_ir(traced) and ' ptr ' not in text
