@@ -79,16 +79,6 @@ class TestSharing:
         assert shared.operation_counts == {'multiply': 2, 'reciprocal': 1}
         assert alone.operation_counts == {'divide': 1}
 
-    def test_a_hundred_thousand_operations_are_one_graph(self):
-        def long(x):
-            total = x[0]
-            for i in range(50_000):
-                total = total * x[i % 7] + x[(i + 1) % 7]
-            return total
-
-        traced = trace(long, {'x': 7}, 'long')
-        assert traced.operation_count == 100_000
-
 
 class TestRefusals:
     def test_a_trace_cannot_branch_on_a_value(self, x):

@@ -155,10 +155,6 @@ NEWCOMER = {
         lambda: ROBOT.inverse_kinematics(TOOL, X),
         r"^target: the text 'tool0'; expected the pose before the name of the frame",
     ),
-    'a target of all solutions after the frame': (
-        lambda: ROBOT.all_inverse_kinematics(TOOL, X),
-        r"^target: the text 'tool0'; expected the pose before the name of the frame",
-    ),
     'rows of different lengths': (
         lambda: ROBOT.gravity([[0.0] * 7, [0.0]]),
         r'^q: rows of different lengths; expected shape \(..., 7\)',
@@ -198,10 +194,6 @@ NEWCOMER = {
     'options beside a model': (
         lambda: Robot(ROBOT.model, 'floating'),
         r'^source: a Model; expected a description',
-    ),
-    'an option that went': (
-        lambda: ROBOT.inverse_kinematics(X, approximate=True),
-        r'^approximate: no such option',
     ),
 }
 
