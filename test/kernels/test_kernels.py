@@ -108,7 +108,7 @@ class TestRefusals:
         ],
     )
     def test_what_a_trace_cannot_compute(self, x, function, error, words):
-        with pytest.raises(error, match=words):
+        with pytest.raises(error, match=words or None):
             function(x)
 
     def test_ragged_outputs(self):

@@ -213,8 +213,8 @@ def held(body, limit=3):
     ],
 )
 def test_wrong_loops_are_refused(function, error, words):
-    with pytest.raises(error, match=words):
+    with pytest.raises(error, match=words or None):
         trace(function, {'x': (), 'y': ()}, 'function')
     if words not in ('values of two different traces', 'body'):
-        with pytest.raises(error, match=words):
+        with pytest.raises(error, match=words or None):
             function(1.0, 2.0)
