@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from numpy.typing import ArrayLike
 
 from . import constraints
-from .constraints import Constraints
 from .errors import InvalidArgumentError, ModelError, meant
 from .inverse_kinematics import InverseKinematicsResult, Solutions, solve_all, solve_each
 from .model import Model, build_model
 from .model.build import RootJoint
 from .model.formats import read_any
 from .model.joints import JointKind
-from .multibody.arguments import check_options, pose_matrices
+from .multibody.arguments import pose_matrices
 from .multibody.end_effector import manipulability
 from .multibody.kernel_methods import Array
 from .multibody.kernel_set import KernelSet, Parameters
@@ -30,7 +29,6 @@ from .multibody.rigid_body_system import DEFAULT_GRAVITY, RigidBodySystem
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from .constraints.dynamics import InverseDynamicsOptions
     from .inverse_kinematics.options import SolveAllOptions, SolveOptions
     from .page import RobotPage
 
@@ -158,24 +156,9 @@ class Robot(RigidBodySystem):
     operational_space = constraints.operational_space
     constrained_forward_dynamics = constraints.constrained_forward_dynamics
     constrained_forward_dynamics_derivatives = constraints.constrained_forward_dynamics_derivatives
+    constrained_inverse_dynamics = constraints.constrained_inverse_dynamics
     contact_forces = constraints.contact_forces
     impact = constraints.impact
-
-    def constrained_inverse_dynamics(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        a: ArrayLike,
-        contacts: Constraints,
-        **options: Unpack[InverseDynamicsOptions],
-    ) -> tuple[Array, Array]:
-        """Torques (..., nv) and constraint forces (..., rows) of a motion in contact ([Lie] 3.1).
-
-        Arguments, options and errors are those of
-        ``dynamics_ros.constraints.constrained_inverse_dynamics``.
-        """
-        check_options(constraints.constrained_inverse_dynamics, options)
-        return constraints.constrained_inverse_dynamics(self, q, v, a, contacts, **options)
 
     # Inverse kinematics.
 

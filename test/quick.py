@@ -92,7 +92,7 @@ COSTLY = {
     'inverse_kinematics/test_inverse_kinematics_by_hand.py': (
         'test_a_step_is_damped_least_squares',
     ),
-    'kernels/test_kernels.py': ('test_neutral_elements_vanish',),
+    'kernels/test_kernels.py': ('test_expressions_fold_and_share',),
     'kernels/test_named_calls.py': (
         'test_every_kind_of_call_outlives_what_is_collected_around_it',
         'test_a_forked_process_compiles_what_it_needs',

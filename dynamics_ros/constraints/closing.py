@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,20 +29,6 @@ from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 from .jacobian import constraint_jacobian, solve_constrained, stacked
 from .kinds import Constraint, Contact, Slopes
 from .of_functions import ConfigurationConstraint, LinearConstraint
-
-
-class Closable(Constraint, Protocol):
-    """A constraint with a residual: a loop, a held contact, or a constraint of a function of q."""
-
-    def residual(self, robot: RigidBodySystem, q: Array) -> Array:
-        """Residual f (..., rows); its rate is J v, plus ``drift`` if it depends on time."""
-
-
-class Differentiable(Constraint, Protocol):
-    """A constraint whose derivatives are known."""
-
-    def slopes(self, robot: RigidBodySystem, q: Array, v: Array, a: Array, forces: Array) -> Slopes:
-        """Derivatives of J^T f, of J a + J-dot v, and of J v."""
 
 
 @dataclass(frozen=True)
@@ -178,8 +164,8 @@ def _drift(constraint: Constraint, robot: RigidBodySystem, q: Array) -> Array:
     return np.zeros(constraint.rows) if drift is None else np.asarray(drift(robot, q))
 
 
-def differentiable(constraint: Any) -> Differentiable:
-    """The constraint, if its derivatives are known.
+def differentiable(constraint: Any) -> Any:
+    """The constraint, if its derivatives (``Slopes``) are known.
 
     Raises:
         InvalidArgumentError: they are not.
@@ -187,12 +173,13 @@ def differentiable(constraint: Any) -> Differentiable:
     if not hasattr(constraint, 'slopes'):
         expected = 'a constraint of this package, whose derivatives are known'
         raise InvalidArgumentError('contacts', repr(constraint), expected)
-    return cast(Differentiable, constraint)
+    return constraint
 
 
-def _closable(constraint: Any) -> Closable:
+def _closable(constraint: Any) -> Any:
+    """The constraint, if it has a residual: a loop, a held contact, or a function of q."""
     held = not isinstance(constraint, Contact) or constraint.anchor is not None
     if not (held and hasattr(constraint, 'residual')):
         expected = 'ClosedLoop, Contact.held_at(...) or ConfigurationConstraint, which have a gap'
         raise InvalidArgumentError('constraint', repr(constraint), expected)
-    return cast(Closable, constraint)
+    return constraint

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +19,7 @@ from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .closing import differentiable
 from .dynamics import (
-    InverseDynamicsOptions,
+    Criterion,
     actuated_mask,
     constrained_forward_dynamics,
     constrained_hybrid_dynamics,
@@ -28,9 +28,6 @@ from .dynamics import (
 )
 from .jacobian import constraint_jacobian, in_kernels, split_forces, stacked
 from .kinds import Constraints, Slopes, constraint_list
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 
 class ConstrainedDerivatives(NamedTuple):
@@ -179,7 +176,10 @@ def constrained_inverse_dynamics_derivatives(
     v: ArrayLike,
     a: ArrayLike,
     contacts: Constraints,
-    **options: Unpack[InverseDynamicsOptions],
+    actuated: Sequence[bool] | NDArray[np.bool_] | None = None,
+    criterion: Criterion = 'minimum_torque',
+    passive_torques: ArrayLike | None = None,
+    external_wrenches: Wrenches | None = None,
 ) -> ConstrainedInverseDerivatives:
     """Derivatives of ``constrained_inverse_dynamics`` by q, v and a.
 
@@ -196,16 +196,18 @@ def constrained_inverse_dynamics_derivatives(
     Args:
         robot, q, v, a: as for ``constrained_inverse_dynamics``.
         contacts: as for ``constrained_forward_dynamics_derivatives``.
-        options: those of ``constrained_inverse_dynamics``.
+        actuated, criterion, passive_torques, external_wrenches: likewise.
 
     Raises:
         InvalidArgumentError: the derivatives of a constraint are not known.
         RankDeficientError: rows depend on each other, or do not determine a passive joint.
     """
-    active = actuated_mask(robot, options.get('actuated'))
-    tau, forces = constrained_inverse_dynamics(robot, q, v, a, contacts, **options)
+    active = actuated_mask(robot, actuated)
+    tau, forces = constrained_inverse_dynamics(
+        robot, q, v, a, contacts, active, criterion, passive_torques, external_wrenches
+    )
     q, v, a = finite_together(q=(q, robot.nq), v=(v, robot.nv), a=(a, robot.nv))
-    system = _System.of(robot, q, v, a, forces, contacts, options.get('external_wrenches'))
+    system = _System.of(robot, q, v, a, forces, contacts, external_wrenches)
     J, needed = system.J, (-system.by_q[0], -system.by_v[0], system.M)
     J_p = J[..., ~active]
     if int(np.min(rank(J_p), initial=J_p.shape[-1])) < J_p.shape[-1]:
@@ -213,7 +215,7 @@ def constrained_inverse_dynamics_derivatives(
             'J of the passive joints', int(np.min(rank(J_p))), J_p.shape[-1], 'lock free joints'
         )
     w = np.zeros(tau.shape)
-    if options.get('criterion', 'minimum_torque') == 'minimum_torque':
+    if criterion == 'minimum_torque':
         w[..., active] = tau[..., active]
         w[..., ~active] = -apply(pseudo_inverse(J_p), apply(J, w))
         selected = system._replace(M=np.diag(1.0 * active))

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, TypedDict, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -164,15 +164,6 @@ def constrained_hybrid_dynamics(
 
 Criterion = Literal['minimum_torque', 'minimum_constraint_force']
 CRITERIA = get_args(Criterion)
-
-
-class InverseDynamicsOptions(TypedDict, total=False):
-    """Options of ``constrained_inverse_dynamics``; see there."""
-
-    actuated: Sequence[bool] | NDArray[np.bool_] | None
-    criterion: Criterion
-    passive_torques: ArrayLike | None
-    external_wrenches: Wrenches | None
 
 
 def constrained_inverse_dynamics(

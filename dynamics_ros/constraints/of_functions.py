@@ -166,7 +166,7 @@ class ConfigurationConstraint(_OfFunctions):
     function: Callable[..., Any]
     time: float | None = None
     _kernels: WeakKeyDictionary[RigidBodySystem, _Kernels] = field(
-        default_factory=WeakKeyDictionary, repr=False
+        default_factory=WeakKeyDictionary, repr=False, kw_only=True
     )
 
     def residual(self, robot: RigidBodySystem, q: ArrayLike) -> Array:
@@ -197,7 +197,7 @@ class LinearConstraint(_OfFunctions):
     target: Callable[..., Any] | None = field(default=None, kw_only=True)
     time: float | None = field(default=None, kw_only=True)
     _kernels: WeakKeyDictionary[RigidBodySystem, _Kernels] = field(
-        default_factory=WeakKeyDictionary, repr=False
+        default_factory=WeakKeyDictionary, repr=False, kw_only=True
     )
 
     @classmethod

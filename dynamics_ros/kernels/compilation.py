@@ -231,7 +231,6 @@ class Compilation:
         self.seconds = 0.0
         self._wait = True if wait is None and backend == 'llvm' else wait
         self._finished = backend == 'python'
-        self._takers: weakref.WeakSet[Any] = weakref.WeakSet()
         self._callbacks: list[Callable[[], None]] = []
         if not self._finished:
             reference = weakref.ref(self)
@@ -268,14 +267,8 @@ class Compilation:
                 background.changed.wait_for(lambda: self._finished, timeout)
         return self._finished
 
-    def serve(self, kernel: Any) -> None:
-        """Call ``kernel.take`` just before the compilation counts as finished, if it lives then."""
-        with background.changed:
-            if not self._finished:
-                self._takers.add(kernel)
-
     def on_finished(self, callback: Callable[[], None]) -> None:
-        """Call a function from the compiler thread when finished; now if finished already."""
+        """Call a function just before the compilation counts as finished; now if it is finished."""
         with background.changed:
             if not self.finished:
                 self._callbacks.append(callback)
@@ -310,14 +303,11 @@ class Compilation:
             self.plain = PythonBackend(self.trace)
         self.seconds = time.perf_counter() - started
         with background.changed:
-            for kernel in list(self._takers):
-                kernel.take()
-            self._takers.clear()
+            for callback in self._callbacks:
+                callback()
+            self._callbacks.clear()
             self._finished = True
-            callbacks, self._callbacks = self._callbacks, []
             background.changed.notify_all()
-        for callback in callbacks:
-            callback()
 
 
 @lru_cache(maxsize=1024)

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import re
 import traceback
+import weakref
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,11 +66,9 @@ class Kernel:
         self._general = GeneralCall(compilation, bound)
         self.call: Callable[..., Any] = self._general
         self.attempt: Callable[..., Any] = self._general.attempt
-        compilation.serve(self)
-        if compilation.finished:
-            self.take()
+        compilation.on_finished(partial(_take, weakref.ref(self)))
 
-    def take(self) -> None:
+    def _take(self) -> None:
         """Set ``call`` to the machine code, if the compilation has made some."""
         runner = self._compilation.runner
         if not isinstance(runner, PythonBackend):
@@ -200,7 +200,7 @@ class Kernel:
         return self._compilation.wait(timeout)
 
     def on_ready(self, callback: Callable[[], None]) -> None:
-        """Call a function from the compiler thread when ready; call it now if already ready."""
+        """Call a function from the compiler thread once ``call`` is final; now if it is."""
         self._compilation.on_finished(callback)
 
     def __copy__(self) -> Kernel:
@@ -342,6 +342,12 @@ def _fixed(values: Array) -> Array:
     """Return an array made read-only, because several kernels may share it."""
     values.setflags(write=False)
     return values
+
+
+def _take(reference: weakref.ref[Kernel]) -> None:
+    kernel = reference()
+    if kernel is not None:
+        kernel._take()
 
 
 def _not_taken(*_: Any) -> Any:

@@ -4,18 +4,16 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics_ros.errors import InvalidArgumentError, UnknownOptionError
+from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels.arguments import FLOAT64, broadcast
 from dynamics_ros.kernels.graph.symbols import is_symbolic
 from dynamics_ros.model.hardened_xml import MAXIMUM_NUMBER
@@ -35,27 +33,6 @@ UNIT_LENGTH_TOLERANCE = 1e-3
 """Largest error of the length of a quaternion; it accepts quaternions written with three digits."""
 
 POSE = 'shape (4, 4), (position, quaternion x y z w), or these 7 numbers'
-
-
-@functools.cache
-def _options(function: Callable[..., Any]) -> dict[str, None]:
-    return dict.fromkeys(list(inspect.signature(function).parameters)[1:])
-
-
-def check_options(function: Callable[..., Any], options: Mapping[str, Any]) -> None:
-    """Refuse keyword arguments that a function does not take.
-
-    Args:
-        function: the function; its first argument is not passed by the user.
-        options: the keyword arguments by name.
-
-    Raises:
-        UnknownOptionError: names the first unknown option, and the valid ones.
-    """
-    known = _options(function)
-    for name in options:
-        if name not in known:
-            raise UnknownOptionError(name, known)
 
 
 def check_positive(argument: str, value: float) -> None:

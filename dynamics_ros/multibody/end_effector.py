@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quantities of one frame: its pose as numbers, pose errors, manipulability.
 
-``pose_parameters`` is chi_e(q) ([RD] eq. 2.137), ``analytical_jacobian`` its derivative; both take
-any parametrization of ``dynamics_ros.spatial``.
+``parameters_of_pose`` is chi_e(q) ([RD] eq. 2.137), ``analytical_jacobian`` its derivative; both
+take any parametrization of ``dynamics_ros.spatial``.
 """
 
 from __future__ import annotations
@@ -32,33 +32,6 @@ from dynamics_ros.spatial import (
 Array = NDArray[np.float64]
 
 
-def pose_parameters(
-    robot: RigidBodySystem,
-    q: ArrayLike,
-    frame: str,
-    rotation: RotationParametrization,
-    position: PositionParametrization = CARTESIAN,
-) -> Array:
-    """chi_e(q) (..., m), the pose of a frame in the root frame as a vector ([RD] eq. 2.137).
-
-    Its time derivative is J_A v, with J_A from ``analytical_jacobian``. Where several parameters
-    describe the same pose (full turns of an angle, the sign of a quaternion) the result is that of
-    ``parameters_of_pose``.
-
-    Args:
-        robot: the robot.
-        q: (..., nq).
-        frame: name of the frame.
-        rotation, position: parametrizations of ``dynamics_ros.spatial``: position first in chi, in
-            their units (m and rad).
-
-    Raises:
-        InvalidArgumentError: q has another shape, or is not finite.
-        UnknownFrameError: no such frame.
-    """
-    return parameters_of_pose(robot.forward_kinematics(q, frame), rotation, position)
-
-
 def parameters_of_pose(
     pose: Array,
     rotation: RotationParametrization,
@@ -66,7 +39,8 @@ def parameters_of_pose(
 ) -> Array:
     """chi (..., m) of poses (..., 4, 4), parameters of the position first ([RD] 2.8.3).
 
-    It never fails: at a singularity it is one of the vectors that give the pose (docs/spatial.md).
+    Its time derivative is J_A v, with J_A from ``analytical_jacobian``. It never fails: at
+    a singularity it is one of the vectors that give the pose (docs/spatial.md).
 
     Args:
         pose: homogeneous matrices with valid rotations, which are not checked.

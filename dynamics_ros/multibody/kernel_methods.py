@@ -20,7 +20,7 @@ from dynamics_ros.kernels.graph.symbols import is_symbolic, symbols
 from dynamics_ros.model import Model
 from dynamics_ros.model.doubts import LOG
 from dynamics_ros.model.hardened_xml import quoted
-from dynamics_ros.multibody.kernel_set import KernelInfo, KernelSet, Parameters
+from dynamics_ros.multibody.kernel_set import KernelSet, Parameters
 
 Wrenches = Mapping[str, ArrayLike]
 
@@ -145,9 +145,9 @@ class KernelMethods:
         return self._kernel_set.backend
 
     @property
-    def kernels(self) -> dict[str, KernelInfo]:
-        """Information about the kernels compiled so far, by 'name(options)'."""
-        return self._kernel_set.info()
+    def kernels(self) -> dict[str, Kernel]:
+        """The kernels compiled so far, by 'name(options)'; kernel returns those to call."""
+        return self._kernel_set.compiled()
 
     def has_kernels(self, keys: Iterable[tuple[str, ...]]) -> bool:
         """Return whether all kernels have been compiled, each given by its name and options."""

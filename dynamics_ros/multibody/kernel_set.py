@@ -144,21 +144,6 @@ UNIT_QUATERNION_TOLERANCE = 1e-6
 """Largest error of a quaternion's squared length."""
 
 
-@dataclass(frozen=True)
-class KernelInfo:
-    """How a kernel runs.
-
-    Attributes:
-        backend: 'llvm' or 'python'; also 'python' while the machine code is being compiled.
-        operation_count: scalar operations of the trace.
-        compile_seconds: time from the trace to a callable.
-    """
-
-    backend: str
-    operation_count: int
-    compile_seconds: float
-
-
 class _Compiled:
     """Kernels shared by sets whose models differ only in their parameters.
 
@@ -326,17 +311,11 @@ class KernelSet:
                     compiled.kernels.pop(old, None)
             return compiled.kernels[key]
 
-    def info(self) -> dict[str, KernelInfo]:
-        """Return information about the kernels compiled so far, by 'name(options)'."""
+    def compiled(self) -> dict[str, Kernel]:
+        """Return the kernels compiled so far, by 'name(options)'."""
         # Without the lock, which is held while a kernel is traced, so that the caller does not
         # wait.
-        kernels = sorted(self._compiled.kernels.copy().items())
-        return {
-            _key_text(key): KernelInfo(
-                kernel.backend, kernel.operation_count, kernel.compile_seconds
-            )
-            for key, kernel in kernels
-        }
+        return {_key_text(key): x for key, x in sorted(self._compiled.kernels.copy().items())}
 
 
 def _add_direct_call(reference_to_set: weakref.ref[KernelSet], key: Key) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from documents import blocks
-from random_robots import random_robot, random_state
+from random_robots import random_robot
 
 from dynamics_ros.bindings.torch_function import torch_function
 from dynamics_ros.kernels import compile
@@ -52,25 +52,6 @@ def test_single_precision_stays():
     assert tau.dtype == torch.float32
     tau.sum().backward()
     assert q.grad.dtype == torch.float32 and q.grad.shape == q.shape
-
-
-def test_an_optimizer_finds_the_torque_of_a_motion():
-    state = random_state(ROBOT, 0)
-    function = torch_function(ROBOT.kernel('forward_dynamics'))
-    q, v, wanted = (torch.tensor(x) for x in (state.q, state.v, state.a))
-    tau = torch.zeros(ROBOT.nv, dtype=torch.float64, requires_grad=True)
-    optimizer = torch.optim.LBFGS([tau], max_iter=200, line_search_fn='strong_wolfe')
-
-    def loss():
-        optimizer.zero_grad()
-        missed = ((function(q, v, tau) - wanted) ** 2).sum()
-        missed.backward()
-        return missed
-
-    for _ in range(10):
-        optimizer.step(loss)
-    found = ROBOT.forward_dynamics(state.q, state.v, tau.detach().numpy())
-    np.testing.assert_allclose(found, state.a, atol=1e-2)
 
 
 def test_the_lines_of_the_documentation_give_a_gradient():

@@ -421,6 +421,8 @@ def test_a_ball_on_a_turning_table_moves_in_circles():
 
 
 def test_misuse_of_functions_is_told(arm):
+    with pytest.raises(TypeError):
+        LinearConstraint(1, lambda q: q[None], lambda q, v: q[:1])  # a rate, as it was once
     with pytest.raises(InvalidArgumentError, match=r'shape \(1, 3\); expected shape \(1, 7\)'):
         LinearConstraint(1, lambda q: q[None, :3], target=lambda q: q[:1]).jacobian(
             arm, np.zeros(7)

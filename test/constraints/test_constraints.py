@@ -128,22 +128,6 @@ def test_hybrid_dynamics_is_forward_and_inverse_dynamics_at_its_ends(robot, seed
 
 
 @FEW
-@given(robots(joints=(3, 5)), SEEDS)
-def test_hybrid_dynamics_agrees_with_forward_dynamics_between_its_ends(robot, seed):
-    s, v, contacts = in_contact(robot, seed)
-    prescribed = np.random.default_rng(seed).random(robot.nv) < 0.5
-    possible, _ = robot.constrained_forward_dynamics(s.q, v, s.tau, contacts)
-    a, tau, forces = constrained_hybrid_dynamics(
-        robot, s.q, v, possible, s.tau, prescribed, contacts
-    )
-    assert_close(a, possible, 100 * LAW)
-    J = constraint_jacobian(robot, s.q, contacts)
-    assert_close(
-        tau + J.T @ forces, s.tau + J.T @ robot.contact_forces(s.q, v, s.tau, contacts), 100 * LAW
-    )
-
-
-@FEW
 @given(robots(), SEEDS)
 def test_an_impact_loses_the_energy_of_the_formula(robot, seed):
     s, _, contacts = in_contact(robot, seed)

@@ -14,7 +14,6 @@ from numpy.testing import assert_allclose
 
 from dynamics_ros import Robot
 from dynamics_ros.constraints import (
-    closed_state,
     forward_dynamics_in_loops,
     gravity_in_loops,
     inverse_dynamics_in_loops,
@@ -205,10 +204,3 @@ def test_kinds_of_loops_hold_what_they_say():
         assert gap.distance > 0.5 and gap.loop is loop
     with pytest.raises(InvalidArgumentError, match='no loops'):
         widest_gap(Robot(replace(PALLETIZER, loops=()).source), np.zeros(9))
-
-
-def test_a_closed_state_near_an_open_one():
-    robot = PALLETIZER.robot()
-    q = PALLETIZER.q(robot, PALLETIZER.u)
-    nearest, _ = closed_state(robot, q + 1e-3, 0.0 * q, loops_of(robot))
-    assert max(widest_gap(robot, nearest)[1:]) < 1e-9

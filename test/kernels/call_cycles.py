@@ -49,22 +49,12 @@ def named():
     return robot.forward_kinematics, (Q, 'rod')
 
 
-def named_with_reference():
-    robot = made_robot()
-    robot.jacobian(Q, 'rod', 'local')
-    return robot.jacobian, (Q, 'rod', 'local')
-
-
 def of_another_frame():
     return named()[0], (Q, 'base')
 
 
 def kernel():
     return made_robot().kernel('gravity').call, (Q,)
-
-
-def kernel_of_a_frame():
-    return made_robot().kernel('forward_kinematics', 'rod').call, (Q,)
 
 
 def bound_kernel():
@@ -82,8 +72,7 @@ def program():
 
 
 CASES = [
-    *(method, batch, named, named_with_reference, of_another_frame),
-    *(kernel, kernel_of_a_frame, bound_kernel, kernel_alone, program),
+    *(method, batch, named, of_another_frame, kernel, bound_kernel, kernel_alone, program),
 ]
 
 

@@ -249,11 +249,3 @@ def test_without_cache_or_sources_nothing_is_kept(folder, traced, monkeypatch, w
     for _ in range(2):
         assert np.isfinite(arm().gravity(Q)).all()
     assert traced == ['gravity', 'gravity']
-
-
-def test_a_damaged_file_is_made_anew(folder, traced):
-    arm().gravity(Q)
-    for file in folder.iterdir():
-        file.write_bytes(file.read_bytes()[:-1])
-    assert np.isfinite(arm().gravity(Q)).all()
-    assert traced == ['gravity', 'gravity']

@@ -22,6 +22,7 @@ from dynamics_ros.kernels import (
     trace,
 )
 from dynamics_ros.kernels.graph.tracing import Graph
+from dynamics_ros.kernels.llvm.dialect import typed_pointers
 
 # Folding reassociates and machine code fuses a*b + c, each an error of some units in the last
 # place of the largest intermediate value; the random functions have at most 40 operations.
@@ -78,16 +79,6 @@ class TestSharing:
         assert shared.operation_counts == {'multiply': 2, 'reciprocal': 1}
         assert alone.operation_counts == {'divide': 1}
 
-    def test_a_hundred_thousand_operations_are_one_graph(self):
-        def long(x):
-            total = x[0]
-            for i in range(50_000):
-                total = total * x[i % 7] + x[(i + 1) % 7]
-            return total
-
-        traced = trace(long, {'x': 7}, 'long')
-        assert traced.operation_count == 100_000
-
 
 class TestRefusals:
     def test_a_trace_cannot_branch_on_a_value(self, x):
@@ -117,7 +108,7 @@ class TestRefusals:
         ],
     )
     def test_what_a_trace_cannot_compute(self, x, function, error, words):
-        with pytest.raises(error, match=words):
+        with pytest.raises(error, match=words or None):
             function(x)
 
     def test_ragged_outputs(self):
@@ -296,7 +287,7 @@ class TestAgreement:
 
 def test_before_version_16_llvm_reads_typed_pointers():
     traced = trace(lambda x: [e.sin() for e in x], {'x': 3}, 'sines')
-    text = llvm_ir(traced, opaque_pointers=False)
+    text = typed_pointers(llvm_ir(traced))
     accesses = re.findall(r'= load (?:volatile )?(.+?), (.+?)\* %', text)
     assert accesses and all(kind == pointee for kind, pointee in accesses)
     assert ' ptr ' in llvm_ir(traced) and ' ptr ' not in text

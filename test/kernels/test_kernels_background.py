@@ -70,20 +70,6 @@ def test_it_answers_before_and_after(gate):
     assert kernel.call.__name__ == 'polynomial'
 
 
-def test_a_compiler_that_fails_leaves_plain_python(monkeypatch, caplog):
-    def broken(*_):
-        raise RuntimeError('out of order')
-
-    compilation._warn_once.cache_clear()
-    llvm_compiler.platform()
-    monkeypatch.setattr(llvm_compiler, 'object_code', broken)
-    kernel = Kernel(polynomial(), wait=False)
-    assert kernel.wait(PATIENCE)
-    assert kernel.backend == 'python'
-    assert 'out of order' in caplog.text
-    assert kernel(X).shape == (2,)
-
-
 def test_small_kernels_and_those_asked_for_are_compiled_at_once(gate):
     gate.set()
     large = polynomial(compilation.WAIT_OPERATIONS)

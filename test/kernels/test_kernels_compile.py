@@ -126,18 +126,6 @@ def test_a_hessian_is_the_derivative_of_a_gradient():
         gradient.hessian('x')
 
 
-def test_several_outputs_and_shapes():
-    kernel = kernels.compile(
-        lambda M, s: {'half': 0.5 * M, 'trace': np.trace(M) * s}, {'M': (2, 2), 's': ()}, 'parts'
-    )
-    half, trace = kernel(np.arange(4.0).reshape(2, 2), 2.0)
-    np.testing.assert_array_equal(half, [[0.0, 0.5], [1.0, 1.5]])
-    assert trace == 6.0
-    np.testing.assert_array_equal(
-        kernel.derivative('M', of='trace')(np.zeros((2, 2)), 2.0), 2.0 * np.eye(2)
-    )
-
-
 @needs_compiler
 def test_it_is_a_function_in_c(tmp_path):
     kernel = kernels.compile(numpy_ufuncs, {'x': 3})

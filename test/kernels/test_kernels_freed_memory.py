@@ -45,8 +45,3 @@ def test_pages_between_what_is_still_in_use_are_given_back():
     freed_memory.give_back()
     assert before - resident() > 0.5 * BLOCK * COUNT / 2**20
     libc.free(kept[0])
-
-
-def test_without_such_a_library_nothing_is_done(monkeypatch):
-    monkeypatch.setattr(freed_memory, '_trim', None)
-    freed_memory.give_back()

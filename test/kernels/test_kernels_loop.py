@@ -47,13 +47,6 @@ def root_kernel(request):
     return Kernel(trace(root, {'a': ()}, 'root'), request.param)
 
 
-def test_of_arrays_ends_for_each_element_alone():
-    a = np.array([1.0, 8.0, 1e6])
-    x, turns = root(a)
-    assert x == pytest.approx(np.cbrt(a), rel=ROUNDING)
-    assert turns.tolist() == [root(float(value))[1] for value in a]
-
-
 @pytest.mark.parametrize('states', [3, 40, 203])
 def test_each_lane_of_a_batch_ends_when_it_is_done(root_kernel, states):
     a = 10.0 ** np.random.default_rng(states).uniform(-3.0, 9.0, states)
@@ -220,8 +213,8 @@ def held(body, limit=3):
     ],
 )
 def test_wrong_loops_are_refused(function, error, words):
-    with pytest.raises(error, match=words):
+    with pytest.raises(error, match=words or None):
         trace(function, {'x': (), 'y': ()}, 'function')
     if words not in ('values of two different traces', 'body'):
-        with pytest.raises(error, match=words):
+        with pytest.raises(error, match=words or None):
             function(1.0, 2.0)

@@ -94,19 +94,6 @@ def test_an_attempt_returns_that_a_result_is_not_finite(kernel, states):
         kernel(q, s)
 
 
-def test_an_attempt_refuses_wrong_inputs_like_a_call(kernel):
-    for q, s, error in (
-        (GOOD * np.nan, 1.0, InvalidArgumentError),
-        ([2.0, 3.0, 4.0], 1.0, NotUnitError),
-        (GOOD[:2], 1.0, InvalidArgumentError),
-    ):
-        for call in (kernel.attempt, kernel):
-            with pytest.raises(error):
-                call(q, s)
-    with pytest.raises(TypeError, match='takes 2 arrays'):
-        kernel.attempt(GOOD)
-
-
 @pytest.mark.parametrize('states', STATES)
 def test_a_result_that_is_not_finite_raises_its_error(kernel, states):
     q, s = np.tile(GOOD, (states, 1)), np.ones(states)

@@ -38,13 +38,6 @@ def is_direct(robot, name):
     return isinstance(robot._direct_calls.get(name), dict)
 
 
-def other_object(name):
-    """Return an equal text that is not the same object."""
-    copy = (name + ' ')[:-1]
-    assert copy == name and copy is not name
-    return copy
-
-
 class TestNames:
     def test_each_frame_has_its_own_answer(self, arm, plain):
         for _ in range(3):
@@ -56,13 +49,6 @@ class TestNames:
                     atol=1e-12,
                 )
         assert is_direct(arm, 'forward_kinematics')
-
-    def test_an_equal_name_that_is_another_object_is_found(self, arm):
-        q, frame = state(arm), arm.frame_names[-1]
-        wanted = arm.forward_kinematics(q, frame)
-        np.testing.assert_array_equal(arm.forward_kinematics(q, other_object(frame)), wanted)
-        np.testing.assert_array_equal(arm.forward_kinematics(q, frame=frame), wanted)
-        np.testing.assert_array_equal(arm.forward_kinematics(frame=frame, q=q), wanted)
 
     def test_wrong_names_are_refused(self, arm):
         q, frame = state(arm), arm.frame_names[-1]

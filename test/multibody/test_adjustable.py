@@ -13,7 +13,6 @@ from tolerances import EXACT, LAW
 
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
-from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.export import export_kernels
 from dynamics_ros.kernels import compilation
 
@@ -191,7 +190,3 @@ class TestInertiasAsAnInput:
         pi = robot.inertial_parameters().reshape(-1, 10)
         np.testing.assert_allclose(kernel(*given, pi), getattr(robot, name)(*given), rtol=LAW)
         assert kernel is robot.kernel(name, parameters='inertias')
-
-    def test_other_names_are_refused(self, robot):
-        with pytest.raises(InvalidArgumentError, match='inertias'):
-            robot.kernel('gravity', parameters='lengths')

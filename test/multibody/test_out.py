@@ -151,12 +151,3 @@ def test_a_state_that_is_refused_is_refused_with_it(backend):
         with pytest.raises(InvalidArgumentError, match='overflow'):
             arm.nonlinear_effects(q, np.full(arm.nv, 1e200), out=np.empty(arm.nv))
         arm.nonlinear_effects(q, q)
-
-
-def test_methods_without_a_kernel_take_none(robot):
-    q = inputs()['q']
-    for call in (robot.neutral, robot.random_configuration, robot.inertial_parameters):
-        with pytest.raises(TypeError, match='out'):
-            call(out=np.empty(robot.nq))
-    with pytest.raises(TypeError, match='out'):
-        robot.wrench_torques(q, {}, out=np.empty(robot.nv))

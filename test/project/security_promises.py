@@ -62,7 +62,7 @@ SECURITY = {
     ),
     'They are loaded only if folder and file belong to this user': (
         'test_a_folder_that_others_can_write',
-        'test_a_file_that_others_can_write',
+        'test_a_file_that_somebody_else_could_have_written',
     ),
     'is served on this machine only': (
         'test_by_default_only_this_machine_reaches_the_page',

@@ -33,7 +33,6 @@ from dynamics_ros.kernels.llvm.dialect import (
     every,
     libm_declarations,
     splat,
-    typed_pointers,
     vector,
 )
 
@@ -70,15 +69,9 @@ def emit(trace: Trace, target: Target) -> str:
     return _with_declarations(sections, target, 1)
 
 
-def llvm_ir(trace: Trace, opaque_pointers: bool = True) -> str:
-    """Return a trace as a module of LLVM IR for any processor.
-
-    Args:
-        trace: the trace to print.
-        opaque_pointers: whether pointers are written ``ptr``, as LLVM requires from 16 on.
-    """
-    text = emit(trace, ANY_PROCESSOR)
-    return text if opaque_pointers else typed_pointers(text)
+def llvm_ir(trace: Trace) -> str:
+    """Return a trace as a module of LLVM IR for any processor."""
+    return emit(trace, ANY_PROCESSOR)
 
 
 def _names(trace: Trace) -> tuple[list[str], list[str]]:
