@@ -353,8 +353,7 @@ def _dropped(many: list[Key], key: Key) -> list[Key]:
         return []
     many.append(key)
     old = [x for x in many if x[0] == name][:-MANY]
-    for x in old:
-        many.remove(x)
+    many[:] = [x for x in many if x not in old]
     return old
 
 

@@ -257,13 +257,17 @@ class RobotChanges:
         context, threads = self._context, self._context.threads
         before, complete, error = None, False, None
 
-        def build() -> tuple[Built | None, bool]:
+        def check_newest() -> None:
             if self._newest[subject][1] is not result:
                 raise SupersededError(subject)
+
+        def build() -> tuple[Built | None, bool]:
+            check_newest()
             return self._build(values, always)
 
         try:
             while not complete:
+                check_newest()
                 if before is None and context.built is not None:
                     before = context.built.robot, {x: getattr(self._request, x) for x in values}
                 elif before is not None and self._sends_torques():
