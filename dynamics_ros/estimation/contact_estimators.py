@@ -26,7 +26,6 @@ from .observers import OBSERVERS, StaticObserver, TorqueObserver
 from .samples.robot_state import RobotState
 from .samples.sample_filter import SampleFilter
 from .uncertainty.friction_adaptation import MIN_SPEED, FrictionAdaptation
-from .uncertainty.postures import KnownPostures
 from .uncertainty.thresholds import (
     by_effort_limit,
     motion_scales,
@@ -113,14 +112,6 @@ def unexplained(robot: Robot, values: ContactSettings) -> UnexplainedTorque | No
     }
     noise = joint_values(robot, values)('effort.velocity_noise')
     return UnexplainedTorque(robot, Unexplained(constant=np.zeros(robot.nv), **rows), noise)
-
-
-def known_postures(robot: Robot, values: ContactSettings) -> KnownPostures | None:
-    """Returns the postures covered by the calibration; None if they are not given."""
-    given = values.unexplained
-    if not (given.lowest or given.highest):
-        return None
-    return KnownPostures(robot, given.lowest, given.highest)
 
 
 def adaptation(

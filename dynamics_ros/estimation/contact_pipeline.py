@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.reasons import Explanation, Reason
+from dynamics_ros.reasons import Explanation, Names, Reason
 
 from . import contact_estimators as estimators
 from .contact.detector import NO_CONTACT, ContactReport, Exceeded
@@ -18,8 +18,7 @@ from .contact_settings import ContactSettings
 from .efforts import EffortCheck, EffortVerdict, EffortWatch
 from .external_torques import Estimates, ExternalTorques, index_of
 from .observers import IGNORED, RESTARTS, UPDATED, StaticObserver, TorqueObserver
-from .samples.overdue_joints import OverdueJoints
-from .samples.robot_state import RobotState
+from .samples.robot_state import RobotState, describe_not_finite
 from .tare import Tare
 from .uncertainty.residual_watch import CHECK_EVERY, ResidualWatch
 from .uncertainty.thresholds import AT_REST, external_torque_noise, largest_momentum_noise
@@ -103,7 +102,6 @@ class ContactPipeline:
         self.estimator = estimators.wrench_estimator(robot, values, self.frames)
         self.detector = estimators.detector(robot, values)
         self.unexplained = estimators.unexplained(robot, values)
-        self._postures = estimators.known_postures(robot, values)
         self.feet = estimators.feet(robot, values)
         held = None if self.unexplained is None else self.unexplained.standing
         model = self.observer.effort_model
@@ -112,7 +110,7 @@ class ContactPipeline:
         self.residuals = ResidualWatch(robot)
         self.uncertain_frames: frozenset[str] = frozenset()
         self.tare = Tare(robot.nv, window=values.tare.window, max_velocity=AT_REST * model.motion)
-        self._overdue_joints = OverdueJoints(AT_REST * model.motion, robot.joint_v_indices)
+        self._at_rest = AT_REST * model.motion
         self._momentum_noise: Array | None = None
         self._interval, self._stated = FIRST_INTERVAL, np.full(robot.nv, np.inf)
         # Whether the interval is measured as soon as the observer has settled.
@@ -154,10 +152,7 @@ class ContactPipeline:
         While a state is held as doubtful, the previous estimate remains valid.
         """
         self.warning = ''
-        before, self.unavailable_reason = (
-            self.unavailable_reason,
-            self._overdue_joints.problem(state),
-        )
+        before, self.unavailable_reason = self.unavailable_reason, self._problem(state)
         if self.unavailable_reason:
             return None
         accepted = self.samples.take(state, merged=state.ages is not None)
@@ -173,6 +168,25 @@ class ContactPipeline:
         self._update_warning(state.time)
         return self._external
 
+    def _problem(self, state: RobotState) -> str:
+        """Returns why a state does not allow an estimate; empty if it does."""
+        if state.effort_missing:
+            text = f'no effort of {", ".join(state.effort_missing)}'
+            return Explanation(Reason.EFFORT_MISSING, text)
+        if not state.time:
+            text = 'joint_states carry no stamp, which the observer needs'
+            return Explanation(Reason.STAMP_MISSING, text)
+        if state.overdue is None:
+            return ''
+        overdue = state.overdue & (np.abs(state.v) > self._at_rest)
+        if not overdue.any():
+            return ''
+        names = [name for name, i in self.robot.joint_v_indices.items() if overdue[i]]
+        if any(name in state.not_finite for name in names):
+            return describe_not_finite(state.not_finite)
+        listed = Names(tuple(names), ', '.join(names) or 'the base')
+        return Explanation(Reason.JOINTS_STALE, 'no news of joints that were moving: ', listed)
+
     def update_all(self, states: RobotState) -> Iterator[tuple[int, Estimates | None]]:
         """Processes consecutive states with the same results as repeated calls of ``update``.
 
@@ -183,8 +197,6 @@ class ContactPipeline:
         begin = 0
         while begin < states.size:
             if states.ages is None and not states.effort_missing and states.time[begin:].all():
-                for i in range(max(begin, states.size - 2), states.size):
-                    self._overdue_joints.overdue(states.row(i), int(states.time[i]))
                 for runs in self.samples.take_all(states.part(begin, states.size)):
                     end = begin + len(runs)
                     while begin < end:
@@ -328,9 +340,12 @@ class ContactPipeline:
 
     def _batch_size(self, states: RobotState, runs: Array) -> int:
         """Returns how many consecutive states can be estimated in one batch, at least one."""
-        if states.size == 1 or states.velocity_missing or self.adaptation is not None:
+        if states.size == 1 or states.velocity_missing:
             return 1
         count = self.observer.batch_size(states.time)
+        if self.adaptation is not None:
+            # Friction may change with the first state that the adaptation uses.
+            count = min(count, int(states.time.searchsorted(self.adaptation.next)) + 1)
         if self._measures and not self.observer.unsettled(int(states.time[0])):
             return 1  # the interval is measured, and thresholds change
         count = self.residuals.batch_size(states.time[:count])
@@ -350,9 +365,14 @@ class ContactPipeline:
             return
         usable = observer.event not in IGNORED and not states.stale
         if self.adaptation is not None and observer is self.observer:
-            raw = compared.values + self.tare.offset
-            suspected = reports[0].state is not NO_CONTACT or bool(compared.exceeded.above.any())
-            self.adaptation.add(times, v, raw, suspected, usable)
+            raw = np.atleast_2d(compared.values) + self.tare.offset
+            above = np.reshape(compared.exceeded.above, (len(reports), -1)).max(axis=1)
+            last = len(reports) - 1
+            stamps, speeds = np.atleast_1d(times), np.atleast_2d(v)
+            for i, report in enumerate(reports):
+                suspected = report.state is not NO_CONTACT or bool(above[i])
+                if suspected or i == last:
+                    self.adaptation.add(int(stamps[i]), speeds[i], raw[i], suspected, usable)
         if not usable or observer.kind == StaticObserver.kind:
             return
         if isinstance(times, int):
@@ -503,13 +523,6 @@ class ContactPipeline:
             self.warning = 'by gravity alone, not valid in motion'
         elif refused := self.samples.recent(stamp):
             self.warning = Explanation(Reason.OTHER, 'refused: ', refused)
-        elif (
-            self._postures
-            and self.estimated_state
-            and (far := self._postures.beyond(self.estimated_state.q))
-        ):
-            text = 'beyond calibrated postures, less certain than stated: '
-            self.warning = Explanation(Reason.BEYOND_CALIBRATION, text, far)
         elif self.feet is not None and not self.feet.ready:
             self.warning = NO_KERNEL.format('foot contacts')
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -111,6 +112,8 @@ class JointNoise:
             excess: (nv) deviation beyond the stated one, added to the covariance at this state.
         """
         found = self.all_joints
+        if ignored is None and excess is None:
+            return found
         if ignored is not None and ignored.any():
             found = self._without(ignored)
         if excess is not None:
@@ -296,13 +299,8 @@ class WrenchEstimator:
 
     def _estimates(self, results: Sequence[Array], joint_count: int) -> tuple[WrenchEstimate, ...]:
         *each, singular = results
-        values = singular[:joint_count]
-        return tuple(
-            WrenchEstimate(frame, axes, wrench, point, covariance, flags, values)
-            for frame, axes, wrench, point, covariance, flags in zip(
-                self._frames, self._axes, *each, strict=True
-            )
-        )
+        values = repeat(singular[:joint_count])
+        return tuple(map(WrenchEstimate, self._frames, self._axes, *each, values))
 
 
 def frame_list(robot: Robot, argument: str, frames: str | Sequence[str]) -> list[str]:

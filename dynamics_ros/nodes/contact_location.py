@@ -113,7 +113,7 @@ class ContactLocalization:
         location = self.latest
         if location is None or not location.point_frame:
             return NO_POINTS
-        return self._geometry.surfaces[location.link].coarse.points
+        return self._geometry.surfaces[location.link].points
 
     def _start_search(
         self, locator: ContactLocator, state: RobotState, external: ExternalTorques
@@ -133,7 +133,7 @@ class ContactLocalization:
 
         search = partial(
             locator.locate,
-            *(state.q.copy(), external.values.copy(), state.stale_mask.copy(), state.v.copy()),
+            *(state.q.copy(), external.values.copy(), state.stale_mask.copy()),
             None if external.deviation is None else external.deviation.copy(),
         )
         self._context.submit(self._worker, search, LOCATION).add_done_callback(on_done)

@@ -166,32 +166,6 @@ class TestPipeline:
         rise = pipeline.detector.contact_thresholds - pipeline.detector.constants[0]
         assert rise == pytest.approx(0.01 * robot.effort_limits * 0.5)
 
-    def test_beyond_the_calibrated_postures_that_is_said_and_estimates_go_on(self, robot):
-        known = replace(KNOWN, lowest=(-2.0,) * NV, highest=(2.0,) * 4 + (0.9, 2.0))
-        pipeline, v = self.pipeline(robot, known), np.zeros(NV)
-        self.feed(pipeline, robot, v)
-        assert 'calibrated postures' not in pipeline.warning
-        v[4] = 0.3
-        pipeline = self.pipeline(robot, known)
-        state, found = self.feed(pipeline, robot, v)
-        assert found is not None
-        assert state.q[4] > 0.9
-        assert (
-            f'beyond calibrated postures, less certain than stated: {NAMES[4]}' in pipeline.warning
-        )
-
-    @pytest.mark.parametrize(
-        ('lowest', 'highest', 'problem'),
-        [
-            ((-1.0,), (1.0,) * NV, r'unexplained\.lowest: 1 values'),
-            ((-1.0,) * NV, (), r'unexplained\.highest: 0 values'),
-            ((1.0,) * NV, (-1.0,) * NV, r'more than unexplained\.highest of shoulder_pan_joint'),
-        ],
-    )
-    def test_postures_that_are_none_are_refused(self, robot, lowest, highest, problem):
-        with pytest.raises(InvalidArgumentError, match=problem):
-            self.pipeline(robot, replace(KNOWN, lowest=lowest, highest=highest))
-
 
 @pytest.mark.parametrize(
     ('name', 'value'),
