@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dynamics_ros.reasons import Explanation, Names, Reason
 
 from . import contact_estimators as estimators
-from .contact.detector import NO_CONTACT, ContactReport, Exceeded
+from .contact.detector import NO_CONTACT, Compared, ContactReport
 from .contact_settings import ContactSettings
 from .efforts import EffortCheck, EffortVerdict, EffortWatch
 from .external_torques import Estimates, ExternalTorques, index_of
@@ -35,25 +35,6 @@ FIRST_INTERVAL, SAME_INTERVAL = 1e-3, 0.2
 """Sample interval assumed until it has been measured [s]; relative change that is ignored."""
 
 NO_KERNEL = '{} are published once their kernel is compiled'
-
-
-class Compared(NamedTuple):
-    """External torques of one state or, with a leading axis, of consecutive ones.
-
-    Attributes:
-        values: (nv) tared external torques.
-        deviation: (nv) deviation of the values without contact, if calibrated.
-        exceeded: the thresholds that they exceed.
-    """
-
-    values: Array
-    deviation: Array | None
-    exceeded: Exceeded
-
-    def row(self, i: int) -> Compared:
-        """Returns one state of several."""
-        deviation = None if self.deviation is None else self.deviation[i]
-        return Compared(self.values[i], deviation, self.exceeded.row(i))
 
 
 class ContactPipeline:
@@ -249,13 +230,12 @@ class ContactPipeline:
         compared = self._compare(observer, raw, state, v)
         if compared is None:
             return None
-        values, deviation, exceeded = compared
-        if exceeded.excess > 0.0 and self._stands_still(v, compared, runs):
+        if compared.excess > 0.0 and self._stands_still(v, compared, runs):
             self._reject_efforts()
             return None
-        report = self.detector.take(state.time, exceeded)
+        report = self.detector.take(state.time, compared)
         self._learn(observer, state, v, compared, [report])
-        return ExternalTorques(values, report, deviation)
+        return ExternalTorques(compared.values, report, compared.deviation)
 
     def _without_velocity(self, state: RobotState) -> tuple[TorqueObserver, Array]:
         """Returns an observer by gravity alone, and velocities from the state before."""
@@ -294,9 +274,9 @@ class ContactPipeline:
         raw = observer.update(states.time, states.q, states.v, states.effort)
         compared, estimates = self._compare(observer, raw, states, states.v), None
         if compared is not None:
-            reports = self.detector.take_all(states.time, compared.exceeded)
+            reports = self.detector.take_all(states.time, compared)
             self._learn(observer, states, states.v, compared, reports)
-            thresholds = self.detector.constants[0] + compared.exceeded.added
+            thresholds = self.detector.constants[0] + compared.added
             estimates = Estimates(states, compared.values, reports, compared.deviation, thresholds)
         for i in picked(states.time, self.effort_check):
             self.effort_check.add(int(states.time[i]), states.q[i], states.v[i], states.effort[i])
@@ -331,11 +311,11 @@ class ContactPipeline:
             load = model.scale * states.effort + model.offset + raw
             deviation, added = self.unexplained.update(times, v, load)
         ignored = states.stale_mask if states.stale else None
-        return Compared(values, deviation, self.detector.compare(values, ignored, v, added))
+        return self.detector.compare(values, ignored, v, added, deviation)
 
     def _stands_still(self, v: Array, compared: Compared, runs: Array) -> bool:
         """Whether an apparent contact is caused by efforts that have stopped changing."""
-        thresholds = self.detector.constants[0] + compared.exceeded.added
+        thresholds = self.detector.constants[0] + compared.added
         return self.effort_watch.stands_still(v, compared.values, thresholds, runs)
 
     def _batch_size(self, states: RobotState, runs: Array) -> int:
@@ -366,7 +346,7 @@ class ContactPipeline:
         usable = observer.event not in IGNORED and not states.stale
         if self.adaptation is not None and observer is self.observer:
             raw = np.atleast_2d(compared.values) + self.tare.offset
-            above = np.reshape(compared.exceeded.above, (len(reports), -1)).max(axis=1)
+            above = np.reshape(compared.above, (len(reports), -1)).max(axis=1)
             last = len(reports) - 1
             stamps, speeds = np.atleast_1d(times), np.atleast_2d(v)
             for i, report in enumerate(reports):
@@ -394,7 +374,7 @@ class ContactPipeline:
         above = 0.0 * raw
         if not self.values.thresholds.contact:
             # Given thresholds are those of a user, and stay.
-            threshold = self.detector.constants[0] + compared.exceeded.added
+            threshold = self.detector.constants[0] + compared.added
             above = np.abs(compared.values) - threshold + self.residuals.increase
         self.residuals.add(stamp, raw, v, above)
 

@@ -107,35 +107,6 @@ FEET = ('LF_FOOT', 'RF_FOOT', 'LH_FOOT', 'RH_FOOT')
 RADIUS = 0.03
 
 
-@pytest.fixture(scope='module')
-def standing():
-    """ANYmal on the ground, held by its joints, and its world."""
-    robot = named_robot('anymal', 'floating')
-    world = MujocoWorld(robot, 5e-4, Surroundings(dict.fromkeys(FEET, RADIUS), {}))
-    q = robot.neutral()
-    for leg in ('LF', 'RF', 'LH', 'RH'):
-        sign = 1.0 if leg[1] == 'F' else -1.0
-        for joint, angle in (('HFE', 0.6 * sign), ('KFE', -1.2 * sign)):
-            q[7 + robot.joint_names.index(f'{leg}_{joint}')] = angle
-    q[2] = RADIUS - min(robot.forward_kinematics(q, foot)[2, 3] for foot in FEET)
-    world.place(q)
-    for _ in range(4000):
-        tau = np.zeros(robot.nv)
-        tau[6:] = 300.0 * (q - world.q)[7:] - 10.0 * world.v[6:]
-        world.step(tau)
-    return robot, world, tau
-
-
-def test_the_feet_of_a_standing_quadruped_carry_its_weight(standing):
-    robot, world, _ = standing
-    wrenches = world.contact_wrenches()
-    assert sorted(wrenches) == sorted(FEET)
-    total = sum(wrenches.values())[:3]
-    weight = 9.81 * robot.total_mass
-    assert total == pytest.approx([0.0, 0.0, weight], abs=1e-3 * weight)
-    assert min(wrench[2] for wrench in wrenches.values()) > 0.1 * weight
-
-
 def test_a_link_with_a_shape_lies_on_the_ground():
     robot = Robot.from_urdf(
         '<robot name="brick"><link name="brick"><inertial><mass value="2"/><inertia ixx="0.01" '

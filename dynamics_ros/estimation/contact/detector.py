@@ -62,22 +62,27 @@ class ContactReport:
     since: int
 
 
-class Exceeded(NamedTuple):
-    """Thresholds that external torques exceed, for one sample or, with a leading axis, several.
+class Compared(NamedTuple):
+    """External torques and the thresholds that they exceed, for one sample or, with an axis, many.
 
     Attributes:
+        values: (nv) external torques [Nm or N].
         added: (nv) motion-dependent part of the thresholds [Nm or N].
         above: (2, nv) whether the contact and the collision threshold is exceeded.
         excess: positive if any threshold is exceeded.
+        deviation: (nv) deviation of the values without contact, if calibrated [Nm or N].
     """
 
+    values: Vector
     added: Vector
     above: Vector | NDArray[np.bool_]
     excess: Any
+    deviation: Vector | None = None
 
-    def row(self, i: int) -> Exceeded:
+    def row(self, i: int) -> Compared:
         """Returns one sample of several."""
-        return Exceeded(self.added[i], self.above[i], self.excess[i])
+        deviation = None if self.deviation is None else self.deviation[i]
+        return Compared(self.values[i], self.added[i], self.above[i], self.excess[i], deviation)
 
 
 class ContactDetector:
@@ -212,38 +217,39 @@ class ContactDetector:
         ignored: NDArray[np.bool_] | None = None,
         v: ArrayLike | None = None,
         increase: Vector | None = None,
-    ) -> Exceeded:
+        deviation: Vector | None = None,
+    ) -> Compared:
         """Compares one sample, or several with a leading axis, with the thresholds.
 
         Args:
             external_torque, ignored, v: see ``update``.
             increase: (nv) increase of the thresholds over their constants at this state.
+            deviation: (nv) deviation without contact, for the result.
 
         Raises:
             InvalidArgumentError: a wrong shape or NaN.
         """
-        torque, velocity = external_torque, self._still if v is None else v
+        values, velocity = external_torque, self._still if v is None else v
         # The kernel itself checks the length of arrays and rejects NaN.
-        if not (isinstance(torque, np.ndarray) and isinstance(velocity, np.ndarray)):
-            torque = finite_vector('external_torque', torque, len(self._links))
+        if not (isinstance(values, np.ndarray) and isinstance(velocity, np.ndarray)):
+            values = finite_vector('external_torque', values, len(self._links))
             velocity = finite_vector('v', velocity, len(self._links))
-        if ignored is not None:
-            torque = np.where(ignored, 0.0, torque)
+        torque = values if ignored is None else np.where(ignored, 0.0, values)
         finite = self._finite if increase is None else self._finite + increase[..., np.newaxis, :]
-        exceeded = Exceeded(*self._kernel.call(torque, velocity, finite, self._velocity_term))
+        added, above, excess = self._kernel.call(torque, velocity, finite, self._velocity_term)
         if increase is not None:
-            exceeded = exceeded._replace(added=exceeded.added + increase)
-        return exceeded
+            added = added + increase
+        return Compared(values, added, above, excess, deviation)
 
-    def take(self, stamp: int, exceeded: Exceeded) -> ContactReport:
+    def take(self, stamp: int, compared: Compared) -> ContactReport:
         """Processes an already compared sample with the given stamp [ns]."""
         if stamp < self._stamp:
             self._restart(stamp)
-        self._added, self._stamp = exceeded.added, stamp
+        self._added, self._stamp = compared.added, stamp
         above = self._above
         lasting: Sequence[int] = NO_JOINTS
-        if exceeded.excess > 0.0:
-            lasting = above.lasting(stamp, exceeded.above.tolist())
+        if compared.excess > 0.0:
+            lasting = above.lasting(stamp, compared.above.tolist())
         elif above.running:
             above.restart()
         if above.running:
@@ -253,15 +259,15 @@ class ContactDetector:
         self._report = self._next(*lasting)
         return self._report
 
-    def take_all(self, stamps: Stamps, exceeded: Exceeded) -> list[ContactReport]:
+    def take_all(self, stamps: Stamps, compared: Compared) -> list[ContactReport]:
         """Processes consecutive compared samples with stamps (n) [ns]; returns their reports."""
-        above = exceeded.excess > 0.0
+        above = compared.excess > 0.0
         reports: list[ContactReport] = []
         i, count = 0, len(stamps)
         while i < count:
             if i:
                 self.unlatch()
-            reports.append(self.take(int(stamps[i]), exceeded.row(i)))
+            reports.append(self.take(int(stamps[i]), compared.row(i)))
             i += 1
             if i < count and self._report.state is NO_CONTACT and not self._above.running:
                 # The state cannot change before a threshold is exceeded.
@@ -269,7 +275,7 @@ class ContactDetector:
                 if quiet:
                     reports += [self._report] * quiet
                     i += quiet
-                    self._added, self._stamp = exceeded.added[i - 1], int(stamps[i - 1])
+                    self._added, self._stamp = compared.added[i - 1], int(stamps[i - 1])
         return reports
 
     def _next(self, touching: int, colliding: int) -> ContactReport:
