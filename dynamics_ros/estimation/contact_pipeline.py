@@ -51,7 +51,6 @@ class ContactPipeline:
         effort_watch: checks at every state whether efforts are still measured.
         effort_check: checks whether efforts match their configured meaning.
         adaptation: adaptation of dry friction in free motion; None if disabled.
-        unexplained: model error at each state; None without a calibration.
         residuals: checks whether external torques in motion are as small as stated.
         uncertain_frames: contact frames moved by joints with larger residuals than stated.
         unavailable_reason: why the last state gave no estimate; empty if it gave one.
@@ -82,9 +81,9 @@ class ContactPipeline:
         self.adaptation = estimators.adaptation(robot, values, lambda: self.observer)
         self.estimator = estimators.wrench_estimator(robot, values, self.frames)
         self.detector = estimators.detector(robot, values)
-        self.unexplained = estimators.unexplained(robot, values)
         self.feet = estimators.feet(robot, values)
-        held = None if self.unexplained is None else self.unexplained.standing
+        residuals = estimators.unexplained(robot, values)
+        held = None if residuals is None else residuals.standing
         model = self.observer.effort_model
         self.effort_check = EffortCheck(robot, model, friction=held)
         self.effort_watch = EffortWatch(robot, model, values.effort.sampling)
@@ -109,7 +108,7 @@ class ContactPipeline:
         # Same tree only: the detector stores which link lies behind which joint.
         same_tree = self.robot.body_names == other.robot.body_names
         if same_tree and ours.thresholds == theirs.thresholds:
-            self.detector = other.detector
+            self.detector.inherit(other.detector)
         if (ours.effort, ours.friction) == (theirs.effort, theirs.friction):
             self.residuals = other.residuals
             if ours.observer == theirs.observer:
@@ -293,8 +292,7 @@ class ContactPipeline:
             self.tare.restart()
             self.samples.restart(states)
             self._measures = True
-            if self.unexplained is not None:
-                self.unexplained.restart()
+            self.detector.restart_motion()
         if not observer.settled:
             why = 'the observer has not settled since: '
             self.unavailable_reason = Explanation(Reason.OTHER, why, observer.restart)
@@ -304,14 +302,13 @@ class ContactPipeline:
                 self._measure_interval(observer.interval)
             self.tare.add(times, raw, v)
         values = raw - self.tare.offset
-        added = deviation = None
-        if self.unexplained is not None:
+        load = None
+        if self.detector.calibrated:
             model = observer.effort_model
             # Torque carried by the model: an external push is not part of the load.
             load = model.scale * states.effort + model.offset + raw
-            deviation, added = self.unexplained.update(times, v, load)
         ignored = states.stale_mask if states.stale else None
-        return self.detector.compare(values, ignored, v, added, deviation)
+        return self.detector.compare(times, values, ignored, v, load)
 
     def _stands_still(self, v: Array, compared: Compared, runs: Array) -> bool:
         """Whether an apparent contact is caused by efforts that have stopped changing."""
@@ -414,9 +411,7 @@ class ContactPipeline:
         self, state: RobotState, deviation: Array | None
     ) -> tuple[NDArray[np.bool_] | None, Array | None]:
         """Returns the mask of ignored joints and the deviation beyond the stated one at rest."""
-        excess = None
-        if self.unexplained is not None:
-            excess = self.unexplained.excess(deviation)
+        excess = self.detector.beyond_rest(deviation)
         if self.adaptation is not None:
             added = self.adaptation.uncertainty(state.v)
             excess = added if excess is None else np.hypot(excess, added)
@@ -477,8 +472,7 @@ class ContactPipeline:
             least = np.maximum(collision, contact + increase)
             collision = np.where(increase > 0.0, least, collision)
         self.detector.change_thresholds(contact + increase, collision)
-        if self.unexplained is not None:
-            self.unexplained.change(self._stated, estimators.contact_sigmas(robot, values))
+        self.detector.change_noise(self._stated, estimators.contact_sigmas(robot, values))
         self.uncertain_frames = frozenset(
             frame for frame in self.frames if excess[moving(self.robot, (frame,))].any()
         )

@@ -110,25 +110,6 @@ def test_axes_and_reference_point_are_chosen_apart(panda):
     assert estimate.frame == HAND
 
 
-@examples(30)
-@given(
-    wrench=wrenches,
-    first=st.tuples(*[st.floats(-0.3, 0.3)] * 3).map(np.array),
-    second=st.tuples(*[st.floats(-0.3, 0.3)] * 3).map(np.array),
-)
-def test_moving_the_reference_point_turns_the_torque_and_keeps_the_force(
-    panda, wrench, first, second
-):
-    """tau' = tau - d x f, the transport of a wrench."""
-    torque = torque_of(panda, BENT, HAND, wrench)
-    (a,) = WrenchEstimator(panda, HAND, reference_points=first).estimate(BENT, torque)
-    (b,) = WrenchEstimator(panda, HAND, reference_points=second).estimate(BENT, torque)
-    d = b.reference_point - a.reference_point
-    assert b.wrench[:3] == pytest.approx(a.wrench[:3], abs=1e-8)
-    assert b.wrench[3:] == pytest.approx(a.wrench[3:] - np.cross(d, a.wrench[:3]), abs=1e-8)
-    assert b.singular_values == pytest.approx(a.singular_values)
-
-
 @pytest.mark.parametrize('point', [(0.0, 0.0, 0.0), (0.1, 0.05, 0.2)])
 def test_the_covariance_is_the_scatter_of_estimates_under_noise(panda, point):
     noise = np.linspace(0.05, 0.3, panda.nv)
@@ -199,19 +180,6 @@ def test_a_point_contact_on_a_leg_is_a_force(anymal):
     assert estimate.wrench == pytest.approx([*force, 0, 0, 0], abs=1e-8)
     assert estimate.observable.tolist() == [True, True, True, False, False, False]
     assert not estimate.degraded
-
-
-def test_four_feet_at_once_are_told_apart(anymal):
-    q = anymal.neutral()
-    q[7:] = [0.0, 0.6, -1.2] * 4
-    feet = ['LF_FOOT', 'RF_FOOT', 'LH_FOOT', 'RH_FOOT']
-    forces = np.array([[5.0, 1.0, 80.0], [-3.0, 2.0, 70.0], [0.0, 0.0, 90.0], [1.0, -4.0, 60.0]])
-    torque = sum(anymal.jacobian(q, foot)[:3].T @ f for foot, f in zip(feet, forces, strict=True))
-    estimates = WrenchEstimator(anymal, feet, force_only=True).estimate(q, torque)
-    assert [estimate.frame for estimate in estimates] == feet
-    for estimate, force in zip(estimates, forces, strict=True):
-        assert estimate.wrench[:3] == pytest.approx(force, abs=1e-8)
-        assert not estimate.degraded
 
 
 def test_a_joint_that_is_ignored_has_no_say(panda):

@@ -71,23 +71,6 @@ def test_mimic_joints_move_with_their_leaders(seed):
     assert_same_accelerations(robot, seed, 0.02)
 
 
-def test_free_motion_over_time_keeps_momentum_and_goes_our_way():
-    robot = named_robot('anymal', 'floating').with_gravity((0.0, 0.0, 0.0))
-    world = without_ranges(MujocoWorld(robot, 1e-4))
-    world.model.opt.integrator = mujoco.mjtIntegrator.mjINT_RK4
-    rng = np.random.default_rng(2)
-    q, v = robot.random_configuration(rng), 0.5 * rng.normal(size=robot.nv)
-    world.place(q, v)
-    before = robot.centroidal_momentum(q, v)
-    centre = robot.center_of_mass(q)
-    for _ in range(2000):
-        world.step(np.zeros(robot.nv))
-    after = robot.centroidal_momentum(world.q, world.v)
-    assert np.abs(after - before).max() < 1e-7 * np.abs(before).max()
-    moved = robot.center_of_mass(world.q) - centre
-    assert moved == pytest.approx(0.2 * before[:3] / robot.total_mass, abs=1e-6)
-
-
 def test_bodies_that_mujoco_does_not_compile_are_simulated_as_they_are():
     text = """<robot name="odd"><link name="base"/>
     <joint name="a" type="continuous"><parent link="base"/><child link="one"/>

@@ -275,12 +275,14 @@ class Timeline:
         """Returns the mask (size) of quantities whose next report is late; None if none is."""
         mask = None
         for publisher in self._publishers.values():
-            late = self.moment - publisher.stamp > OVERDUE_AFTER * publisher.interval > 0.0
-            if late:
-                if mask is None:
-                    mask = np.zeros(len(self.stamps), dtype=bool)
-                which = publisher.which
-                mask[which] |= self.stamps[which] <= publisher.stamp
+            if publisher.interval > 0.0:
+                # Of a message, single values may be missing.
+                stamps = self.stamps[publisher.which]
+                late = self.moment - stamps > OVERDUE_AFTER * publisher.interval
+                late &= stamps <= publisher.stamp
+                if late.any():
+                    mask = np.zeros(len(self.stamps), dtype=bool) if mask is None else mask
+                    mask[publisher.which] |= late
         return mask
 
     def store_complete(self, which: Indices, values: Array, stamp: int) -> None:
