@@ -27,6 +27,9 @@ from dynamics_ros.nodes.reporting import RateLimit
 from dynamics_ros.nodes.workers import SupersededError, Worker
 from dynamics_ros.parameters.contact import ContactParameters
 
+SHOWN = 8
+"""Every this many pieces of a surface are shown as a point."""
+
 NO_POINTS = np.zeros((0, 3))
 
 GEOMETRY, LOCATION = 'the collision geometry', 'the place of a contact'
@@ -113,7 +116,7 @@ class ContactLocalization:
         location = self.latest
         if location is None or not location.point_frame:
             return NO_POINTS
-        return self._geometry.surfaces[location.link].points
+        return self._geometry.surfaces[location.link].points[::SHOWN]
 
     def _start_search(
         self, locator: ContactLocator, state: RobotState, external: ExternalTorques
