@@ -321,8 +321,7 @@ class ContactPipeline:
             return 1
         count = self.observer.batch_size(states.time)
         if self.adaptation is not None:
-            # Friction may change with the first state that the adaptation uses.
-            count = min(count, int(states.time.searchsorted(self.adaptation.next)) + 1)
+            count = self.adaptation.batch_size(states.time[:count])
         if self._measures and not self.observer.unsettled(int(states.time[0])):
             return 1  # the interval is measured, and thresholds change
         count = self.residuals.batch_size(states.time[:count])

@@ -137,6 +137,12 @@ class FrictionAdaptation:
         """Returns the torque deviation (nv) due to the changes at a velocity (nv) [Nm or N]."""
         return self.deviation * np.abs(self._signs(v))
 
+    def batch_size(self, stamps: NDArray[np.int64]) -> int:
+        """Returns how many of consecutive samples are processed before friction may change."""
+        if stamps[0] < self._last:
+            return 1
+        return min(int(stamps.searchsorted(self.next)) + 1, len(stamps))
+
     def add(
         self, stamp: int, v: Vector, external: Vector, suspected: bool, usable: bool = True
     ) -> None:
