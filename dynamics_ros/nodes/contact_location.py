@@ -27,9 +27,6 @@ from dynamics_ros.nodes.reporting import RateLimit
 from dynamics_ros.nodes.workers import SupersededError, Worker
 from dynamics_ros.parameters.contact import ContactParameters
 
-SHOWN = 8
-"""Every this many pieces of a surface are shown as a point."""
-
 NO_POINTS = np.zeros((0, 3))
 
 GEOMETRY, LOCATION = 'the collision geometry', 'the place of a contact'
@@ -112,11 +109,11 @@ class ContactLocalization:
 
     @property
     def surface(self) -> NDArray[np.float64]:
-        """Points (n, 3) on the surface of the touched link, in its frame [m], for markers."""
+        """Every eighth point (n, 3) on the surface of the touched link, in its frame [m]."""
         location = self.latest
         if location is None or not location.point_frame:
             return NO_POINTS
-        return self._geometry.surfaces[location.link].points[::SHOWN]
+        return self._geometry.surfaces[location.link].points[::8]
 
     def _start_search(
         self, locator: ContactLocator, state: RobotState, external: ExternalTorques
