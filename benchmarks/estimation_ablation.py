@@ -35,9 +35,9 @@ from benchmarks.records import Record
 from benchmarks.unmodelled_arms import RATE, STICKING, Motion, UnmodelledArm, named
 from dynamics_ros.estimation import ContactPipeline, ContactState
 from dynamics_ros.estimation.contact import location
-from dynamics_ros.estimation.contact.occlusion import PosedSurfaces
 from dynamics_ros.estimation.contact_settings import UnexplainedSettings
 from dynamics_ros.estimation.samples.robot_state import RobotState
+from dynamics_ros.estimation.samples.timeline import OVERDUE_AFTER
 from dynamics_ros.identification import JointSamples
 
 LENGTH, LENGTH_QUICKLY = 90.0, 30.0
@@ -115,24 +115,17 @@ MECHANISMS: dict[str, tuple[Change, ...]] = {
         _patch('effort_watch.contradicts', lambda *_: False),
         _patch('effort_watch.stands_still', lambda *_: False),
     ),
-    'overdue joints': (_patch('_overdue_joints.problem', lambda *_: ''),),
+    'overdue joints': (_patch('_problem', lambda *_: ''),),
     'cadence': (_patch('observer._cadence.uneven', lambda *_: False),),
     'debouncing': (_set('thresholds.debounce', 0.0),),
     'momentum observer, with one of third order': (_set('observer.kind', 'momentum_third_order'),),
     'fixed friction, with adaptation': (_set('adaptation.enabled', True),),
 }
 
-POSSIBLE_NOISES = location.possible_noises
-
 LOCATION: dict[str, tuple[Any, str, object] | None] = {
     'everything': None,
-    'occlusion': (PosedSurfaces, 'hide', lambda _, link, points, forces: points[:, 0] > np.inf),
-    'larger noise than stated': (
-        location,
-        'possible_noises',
-        lambda stated, moving: POSSIBLE_NOISES(stated, moving)[:1],
-    ),
-    'nine of twelve refined pieces': (location, 'MAX_REFINED', 3),
+    'occlusion': (location, 'occluded', lambda points, *_: points[:, 0] > np.inf),
+    'larger noise than stated': (location, 'NOISE_RATIOS', location.NOISE_RATIOS[:1]),
 }
 """Replaced attribute of each mechanism of the contact location: owner, name, value."""
 
@@ -191,9 +184,12 @@ def _contacts(pipeline: ContactPipeline, case: Case) -> NDArray[np.bool_]:
     contact = np.zeros(len(samples), dtype=bool)
     assert samples.velocity is not None
     for k, time in enumerate(samples.time):
-        ages = None if case.ages is None else np.round(1e9 * case.ages[k]).astype(np.int64)
-        given = samples.position[k], samples.velocity[k], samples.effort[k], (), (), (), fresh, ages
-        external = pipeline.update(RobotState(EPOCH + round(time * 1e9), *given))
+        ages = overdue = None
+        if case.ages is not None:
+            ages = np.round(1e9 * case.ages[k]).astype(np.int64)
+            overdue = case.ages[k] > OVERDUE_AFTER / RATE
+        given = samples.position[k], samples.velocity[k], samples.effort[k], (), (), (), fresh
+        external = pipeline.update(RobotState(EPOCH + round(time * 1e9), *given, ages, overdue))
         if external is not None:
             contact[k] = external.report.state is not ContactState.NONE
             if external.report.collision_latched:

@@ -144,7 +144,7 @@ def _links(name: str, quick: bool) -> Iterator[Record]:
         begin, end = _push_interval(number)
         rows = np.flatnonzero((motion.t >= begin) & (motion.t < end))
         link = list(moved)[int(rng.integers(len(moved)))]
-        pieces = surfaces[link].fine
+        pieces = surfaces[link]
         piece = rng.choice(len(pieces.areas), p=pieces.areas / pieces.areas.sum())
         normal = pieces.normals[piece]
         tangent = np.cross(normal, rng.normal(size=3))
@@ -207,7 +207,7 @@ def _estimated_locations(
         touched = external is not None and external.report.state is not ContactState.NONE
         place = None
         if touched:
-            place = locator.locate(state.q, external.values, None, state.v, external.deviation)
+            place = locator.locate(state.q, external.values, None, external.deviation)
         places.append(place)
         if (len(places) + 1) * PERIOD + SETTLED > samples.time[-1]:
             break

@@ -62,7 +62,6 @@ class Reason(str, Enum):
     ODOMETRY_INCOMPLETE = 'odometry_incomplete'
     CLOCK_SET_BACK = 'clock_set_back'
     # Outputs.
-    BEYOND_CALIBRATION = 'beyond_calibration'
     OUTPUT_MISSING = 'output_missing'
     NO_SUBSCRIBER = 'no_subscriber'
     COMPUTATION_FAILED = 'computation_failed'

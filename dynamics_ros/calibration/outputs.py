@@ -51,7 +51,6 @@ NOT_RECORDED = """\
 UNUSED = {
     **{'effort.scale': 1.0, 'effort.noise': math.inf, 'effort.velocity_noise': 1e-3},
     **{'effort.model_error': 1e-4, 'unexplained.tail': 1.0},
-    **{'unexplained.lowest': -1e6, 'unexplained.highest': 1e6},
 }
 """Values of a joint that was not recorded, where they are not 0."""
 
@@ -227,8 +226,6 @@ def parameter_values(identified: Identified, learned: Learned) -> dict[str, Any]
         # Independent rounding could make the sum of both negative.
         'friction.stribeck': np.maximum(_rounded(model.stribeck), -coulomb),
         'friction.load': model.load_friction,
-        'unexplained.lowest': identified.postures[0],
-        'unexplained.highest': identified.postures[1],
     }
     for name in ('speed', 'load', 'reversal', 'standing', 'fastest', 'beyond', 'tail'):
         arrays[f'unexplained.{name}'] = getattr(unexplained, name)

@@ -106,9 +106,6 @@ CURES = {
     Reason.JOINTS_STALE: (
         'the driver of these joints has stopped reporting them: look at it; or raise joint_timeout'
     ),
-    Reason.BEYOND_CALIBRATION: (
-        'record these postures as well and calibrate again (docs/calibration.md)'
-    ),
     Reason.CLOCK_SET_BACK: (
         'a bag was played anew or a simulator was reset; else look at the clock of the driver'
     ),

@@ -26,13 +26,12 @@ from .observers import OBSERVERS, StaticObserver, TorqueObserver
 from .samples.robot_state import RobotState
 from .samples.sample_filter import SampleFilter
 from .uncertainty.friction_adaptation import MIN_SPEED, FrictionAdaptation
-from .uncertainty.postures import KnownPostures
 from .uncertainty.thresholds import (
     by_effort_limit,
     motion_scales,
     sigmas_for_rate,
 )
-from .uncertainty.unexplained import Unexplained, UnexplainedTorque
+from .uncertainty.unexplained import Unexplained
 from .wrench import WrenchEstimator
 
 if TYPE_CHECKING:
@@ -100,8 +99,8 @@ def is_calibrated(values: ContactSettings) -> bool:
     return any((given.speed, given.load, given.reversal, given.standing, given.beyond))
 
 
-def unexplained(robot: Robot, values: ContactSettings) -> UnexplainedTorque | None:
-    """Creates the model of residual torques in motion; None without a calibration."""
+def unexplained(robot: Robot, values: ContactSettings) -> Unexplained | None:
+    """Returns the residual torques in motion; None without a calibration."""
     if not is_calibrated(values):
         return None
     names = 'speed', 'load', 'reversal', 'standing', 'fastest', 'beyond', 'tail'
@@ -111,16 +110,7 @@ def unexplained(robot: Robot, values: ContactSettings) -> UnexplainedTorque | No
         )
         for name in names
     }
-    noise = joint_values(robot, values)('effort.velocity_noise')
-    return UnexplainedTorque(robot, Unexplained(constant=np.zeros(robot.nv), **rows), noise)
-
-
-def known_postures(robot: Robot, values: ContactSettings) -> KnownPostures | None:
-    """Returns the postures covered by the calibration; None if they are not given."""
-    given = values.unexplained
-    if not (given.lowest or given.highest):
-        return None
-    return KnownPostures(robot, given.lowest, given.highest)
+    return Unexplained(constant=np.zeros(robot.nv), **rows)
 
 
 def adaptation(
@@ -220,6 +210,8 @@ def detector(robot: Robot, values: ContactSettings) -> ContactDetector:
             else _or_share(robot, given.velocity, 'thresholds.velocity', MOTION_ERROR)
         ),
         debounce=given.debounce,
+        residuals=unexplained(robot, values),
+        velocity_noise=joint_values(robot, values)('effort.velocity_noise'),
     )
 
 

@@ -5,21 +5,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.reasons import Explanation, Reason
+from dynamics_ros.reasons import Explanation, Names, Reason
 
 from . import contact_estimators as estimators
-from .contact.detector import NO_CONTACT, ContactReport, Exceeded
+from .contact.detector import NO_CONTACT, Compared, ContactReport
 from .contact_settings import ContactSettings
 from .efforts import EffortCheck, EffortVerdict, EffortWatch
 from .external_torques import Estimates, ExternalTorques, index_of
 from .observers import IGNORED, RESTARTS, UPDATED, StaticObserver, TorqueObserver
-from .samples.overdue_joints import OverdueJoints
-from .samples.robot_state import RobotState
+from .samples.robot_state import RobotState, describe_not_finite
 from .tare import Tare
 from .uncertainty.residual_watch import CHECK_EVERY, ResidualWatch
 from .uncertainty.thresholds import AT_REST, external_torque_noise, largest_momentum_noise
@@ -38,25 +37,6 @@ FIRST_INTERVAL, SAME_INTERVAL = 1e-3, 0.2
 NO_KERNEL = '{} are published once their kernel is compiled'
 
 
-class Compared(NamedTuple):
-    """External torques of one state or, with a leading axis, of consecutive ones.
-
-    Attributes:
-        values: (nv) tared external torques.
-        deviation: (nv) deviation of the values without contact, if calibrated.
-        exceeded: the thresholds that they exceed.
-    """
-
-    values: Array
-    deviation: Array | None
-    exceeded: Exceeded
-
-    def row(self, i: int) -> Compared:
-        """Returns one state of several."""
-        deviation = None if self.deviation is None else self.deviation[i]
-        return Compared(self.values[i], deviation, self.exceeded.row(i))
-
-
 class ContactPipeline:
     """Estimates external torque, contact state and wrenches from reported efforts.
 
@@ -71,7 +51,6 @@ class ContactPipeline:
         effort_watch: checks at every state whether efforts are still measured.
         effort_check: checks whether efforts match their configured meaning.
         adaptation: adaptation of dry friction in free motion; None if disabled.
-        unexplained: model error at each state; None without a calibration.
         residuals: checks whether external torques in motion are as small as stated.
         uncertain_frames: contact frames moved by joints with larger residuals than stated.
         unavailable_reason: why the last state gave no estimate; empty if it gave one.
@@ -102,17 +81,16 @@ class ContactPipeline:
         self.adaptation = estimators.adaptation(robot, values, lambda: self.observer)
         self.estimator = estimators.wrench_estimator(robot, values, self.frames)
         self.detector = estimators.detector(robot, values)
-        self.unexplained = estimators.unexplained(robot, values)
-        self._postures = estimators.known_postures(robot, values)
         self.feet = estimators.feet(robot, values)
-        held = None if self.unexplained is None else self.unexplained.standing
+        residuals = estimators.unexplained(robot, values)
+        held = None if residuals is None else residuals.standing
         model = self.observer.effort_model
         self.effort_check = EffortCheck(robot, model, friction=held)
         self.effort_watch = EffortWatch(robot, model, values.effort.sampling)
         self.residuals = ResidualWatch(robot)
         self.uncertain_frames: frozenset[str] = frozenset()
         self.tare = Tare(robot.nv, window=values.tare.window, max_velocity=AT_REST * model.motion)
-        self._overdue_joints = OverdueJoints(AT_REST * model.motion, robot.joint_v_indices)
+        self._at_rest = AT_REST * model.motion
         self._momentum_noise: Array | None = None
         self._interval, self._stated = FIRST_INTERVAL, np.full(robot.nv, np.inf)
         # Whether the interval is measured as soon as the observer has settled.
@@ -130,7 +108,7 @@ class ContactPipeline:
         # Same tree only: the detector stores which link lies behind which joint.
         same_tree = self.robot.body_names == other.robot.body_names
         if same_tree and ours.thresholds == theirs.thresholds:
-            self.detector = other.detector
+            self.detector.inherit(other.detector)
         if (ours.effort, ours.friction) == (theirs.effort, theirs.friction):
             self.residuals = other.residuals
             if ours.observer == theirs.observer:
@@ -154,10 +132,7 @@ class ContactPipeline:
         While a state is held as doubtful, the previous estimate remains valid.
         """
         self.warning = ''
-        before, self.unavailable_reason = (
-            self.unavailable_reason,
-            self._overdue_joints.problem(state),
-        )
+        before, self.unavailable_reason = self.unavailable_reason, self._problem(state)
         if self.unavailable_reason:
             return None
         accepted = self.samples.take(state, merged=state.ages is not None)
@@ -173,6 +148,25 @@ class ContactPipeline:
         self._update_warning(state.time)
         return self._external
 
+    def _problem(self, state: RobotState) -> str:
+        """Returns why a state does not allow an estimate; empty if it does."""
+        if state.effort_missing:
+            text = f'no effort of {", ".join(state.effort_missing)}'
+            return Explanation(Reason.EFFORT_MISSING, text)
+        if not state.time:
+            text = 'joint_states carry no stamp, which the observer needs'
+            return Explanation(Reason.STAMP_MISSING, text)
+        if state.overdue is None:
+            return ''
+        overdue = state.overdue & (np.abs(state.v) > self._at_rest)
+        if not overdue.any():
+            return ''
+        names = [name for name, i in self.robot.joint_v_indices.items() if overdue[i]]
+        if any(name in state.not_finite for name in names):
+            return describe_not_finite(state.not_finite)
+        listed = Names(tuple(names), ', '.join(names) or 'the base')
+        return Explanation(Reason.JOINTS_STALE, 'no news of joints that were moving: ', listed)
+
     def update_all(self, states: RobotState) -> Iterator[tuple[int, Estimates | None]]:
         """Processes consecutive states with the same results as repeated calls of ``update``.
 
@@ -183,8 +177,6 @@ class ContactPipeline:
         begin = 0
         while begin < states.size:
             if states.ages is None and not states.effort_missing and states.time[begin:].all():
-                for i in range(max(begin, states.size - 2), states.size):
-                    self._overdue_joints.overdue(states.row(i), int(states.time[i]))
                 for runs in self.samples.take_all(states.part(begin, states.size)):
                     end = begin + len(runs)
                     while begin < end:
@@ -237,13 +229,12 @@ class ContactPipeline:
         compared = self._compare(observer, raw, state, v)
         if compared is None:
             return None
-        values, deviation, exceeded = compared
-        if exceeded.excess > 0.0 and self._stands_still(v, compared, runs):
+        if compared.excess > 0.0 and self._stands_still(v, compared, runs):
             self._reject_efforts()
             return None
-        report = self.detector.take(state.time, exceeded)
+        report = self.detector.take(state.time, compared)
         self._learn(observer, state, v, compared, [report])
-        return ExternalTorques(values, report, deviation)
+        return ExternalTorques(compared.values, report, compared.deviation)
 
     def _without_velocity(self, state: RobotState) -> tuple[TorqueObserver, Array]:
         """Returns an observer by gravity alone, and velocities from the state before."""
@@ -282,9 +273,9 @@ class ContactPipeline:
         raw = observer.update(states.time, states.q, states.v, states.effort)
         compared, estimates = self._compare(observer, raw, states, states.v), None
         if compared is not None:
-            reports = self.detector.take_all(states.time, compared.exceeded)
+            reports = self.detector.take_all(states.time, compared)
             self._learn(observer, states, states.v, compared, reports)
-            thresholds = self.detector.constants[0] + compared.exceeded.added
+            thresholds = self.detector.constants[0] + compared.added
             estimates = Estimates(states, compared.values, reports, compared.deviation, thresholds)
         for i in picked(states.time, self.effort_check):
             self.effort_check.add(int(states.time[i]), states.q[i], states.v[i], states.effort[i])
@@ -301,8 +292,7 @@ class ContactPipeline:
             self.tare.restart()
             self.samples.restart(states)
             self._measures = True
-            if self.unexplained is not None:
-                self.unexplained.restart()
+            self.detector.restart_motion()
         if not observer.settled:
             why = 'the observer has not settled since: '
             self.unavailable_reason = Explanation(Reason.OTHER, why, observer.restart)
@@ -312,25 +302,26 @@ class ContactPipeline:
                 self._measure_interval(observer.interval)
             self.tare.add(times, raw, v)
         values = raw - self.tare.offset
-        added = deviation = None
-        if self.unexplained is not None:
+        load = None
+        if self.detector.calibrated:
             model = observer.effort_model
             # Torque carried by the model: an external push is not part of the load.
             load = model.scale * states.effort + model.offset + raw
-            deviation, added = self.unexplained.update(times, v, load)
         ignored = states.stale_mask if states.stale else None
-        return Compared(values, deviation, self.detector.compare(values, ignored, v, added))
+        return self.detector.compare(times, values, ignored, v, load)
 
     def _stands_still(self, v: Array, compared: Compared, runs: Array) -> bool:
         """Whether an apparent contact is caused by efforts that have stopped changing."""
-        thresholds = self.detector.constants[0] + compared.exceeded.added
+        thresholds = self.detector.constants[0] + compared.added
         return self.effort_watch.stands_still(v, compared.values, thresholds, runs)
 
     def _batch_size(self, states: RobotState, runs: Array) -> int:
         """Returns how many consecutive states can be estimated in one batch, at least one."""
-        if states.size == 1 or states.velocity_missing or self.adaptation is not None:
+        if states.size == 1 or states.velocity_missing:
             return 1
         count = self.observer.batch_size(states.time)
+        if self.adaptation is not None:
+            count = self.adaptation.batch_size(states.time[:count])
         if self._measures and not self.observer.unsettled(int(states.time[0])):
             return 1  # the interval is measured, and thresholds change
         count = self.residuals.batch_size(states.time[:count])
@@ -350,9 +341,14 @@ class ContactPipeline:
             return
         usable = observer.event not in IGNORED and not states.stale
         if self.adaptation is not None and observer is self.observer:
-            raw = compared.values + self.tare.offset
-            suspected = reports[0].state is not NO_CONTACT or bool(compared.exceeded.above.any())
-            self.adaptation.add(times, v, raw, suspected, usable)
+            raw = np.atleast_2d(compared.values) + self.tare.offset
+            above = np.reshape(compared.above, (len(reports), -1)).max(axis=1)
+            last = len(reports) - 1
+            stamps, speeds = np.atleast_1d(times), np.atleast_2d(v)
+            for i, report in enumerate(reports):
+                suspected = report.state is not NO_CONTACT or bool(above[i])
+                if suspected or i == last:
+                    self.adaptation.add(int(stamps[i]), speeds[i], raw[i], suspected, usable)
         if not usable or observer.kind == StaticObserver.kind:
             return
         if isinstance(times, int):
@@ -374,7 +370,7 @@ class ContactPipeline:
         above = 0.0 * raw
         if not self.values.thresholds.contact:
             # Given thresholds are those of a user, and stay.
-            threshold = self.detector.constants[0] + compared.exceeded.added
+            threshold = self.detector.constants[0] + compared.added
             above = np.abs(compared.values) - threshold + self.residuals.increase
         self.residuals.add(stamp, raw, v, above)
 
@@ -414,9 +410,7 @@ class ContactPipeline:
         self, state: RobotState, deviation: Array | None
     ) -> tuple[NDArray[np.bool_] | None, Array | None]:
         """Returns the mask of ignored joints and the deviation beyond the stated one at rest."""
-        excess = None
-        if self.unexplained is not None:
-            excess = self.unexplained.excess(deviation)
+        excess = self.detector.beyond_rest(deviation)
         if self.adaptation is not None:
             added = self.adaptation.uncertainty(state.v)
             excess = added if excess is None else np.hypot(excess, added)
@@ -477,8 +471,7 @@ class ContactPipeline:
             least = np.maximum(collision, contact + increase)
             collision = np.where(increase > 0.0, least, collision)
         self.detector.change_thresholds(contact + increase, collision)
-        if self.unexplained is not None:
-            self.unexplained.change(self._stated, estimators.contact_sigmas(robot, values))
+        self.detector.change_noise(self._stated, estimators.contact_sigmas(robot, values))
         self.uncertain_frames = frozenset(
             frame for frame in self.frames if excess[moving(self.robot, (frame,))].any()
         )
@@ -503,13 +496,6 @@ class ContactPipeline:
             self.warning = 'by gravity alone, not valid in motion'
         elif refused := self.samples.recent(stamp):
             self.warning = Explanation(Reason.OTHER, 'refused: ', refused)
-        elif (
-            self._postures
-            and self.estimated_state
-            and (far := self._postures.beyond(self.estimated_state.q))
-        ):
-            text = 'beyond calibrated postures, less certain than stated: '
-            self.warning = Explanation(Reason.BEYOND_CALIBRATION, text, far)
         elif self.feet is not None and not self.feet.ready:
             self.warning = NO_KERNEL.format('foot contacts')
 

@@ -185,15 +185,6 @@ class UnexplainedSettings:
         minimum=1.0,
         maximum=100.0,
     )
-    lowest: tuple[float, ...] = parameter(
-        (),
-        'Lowest calibrated position of each joint; diagnostics says if the robot is beyond. '
-        'Empty: any',
-        unit='rad or m',
-    )
-    highest: tuple[float, ...] = parameter(
-        (), 'Highest calibrated position of each joint', unit='rad or m'
-    )
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,8 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 THRESHOLD_SHARE = 0.03
-"""Default force threshold of a foot, as a share of the weight divided by the number of feet."""
+"""Normal force that indicates contact of a foot, as a share of the weight divided by the number of
+feet."""
 
 IN_CONTACT = 4
 """Index of an output of the kernel."""
@@ -80,7 +81,6 @@ class FootContactEstimator:
         velocity_noise: ArrayLike = 0.0,
         friction: float = 0.6,
         normal: ArrayLike = (0.0, 0.0, 1.0),
-        force_threshold: float | None = None,
     ) -> None:
         """Creates an estimator with all feet in the air.
 
@@ -92,8 +92,6 @@ class FootContactEstimator:
                 ``WrenchEstimator``.
             friction: coefficient mu of the friction cone.
             normal: (3) upward normal of the ground in the root frame.
-            force_threshold: normal force that indicates contact [N]; None is 3 % of the weight
-                divided by the number of feet.
 
         Raises:
             UnknownFrameError: a frame that the robot does not have.
@@ -114,10 +112,8 @@ class FootContactEstimator:
         self._noise = JointNoise(robot, self.feet, effort_noise, momentum_gain, velocity_noise)
         self._rows_of_noise = np.zeros_like(self._noise.all_joints[0])
         self._no_torques = np.zeros(robot.nv)
-        if force_threshold is None:
-            weight = robot.total_mass * float(np.linalg.norm(robot.model.gravity.array()))
-            force_threshold = THRESHOLD_SHARE * weight / len(self.feet)
-        check_positive('force_threshold', force_threshold)
+        weight = robot.total_mass * float(np.linalg.norm(robot.model.gravity.array()))
+        force_threshold = THRESHOLD_SHARE * weight / len(self.feet)
         wrench_settings = np.array([LENGTH_SCALE, SINGULAR_THRESHOLD, WRENCH_PRIOR])
         numbers = np.array(force_threshold), np.array(friction)
         self._constants = wrench_settings, direction / length, *numbers

@@ -248,12 +248,15 @@ class TorqueObserver:
         Raises:
             InvalidArgumentError: a wrong shape or NaN; the observer is left unchanged.
         """
-        if isinstance(stamp, np.ndarray):
+        if type(stamp) is int:
+            time = stamp
+        elif isinstance(stamp, np.ndarray):
             return self._update_all(stamp, q, v, effort)
-        try:
-            time = operator.index(stamp)
-        except TypeError:
-            raise InvalidArgumentError('stamp', repr(stamp), 'whole nanoseconds') from None
+        else:
+            try:
+                time = operator.index(stamp)
+            except TypeError:
+                raise InvalidArgumentError('stamp', repr(stamp), 'whole nanoseconds') from None
         before = self._stamp
         if before is None or not 0 < (interval := time - before) <= self._max_gap_ns:
             return self._out_of_order(time, q, v, effort)

@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.algorithms.contact.torque_observer import EFFORT_SAMPLINGS
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
-from dynamics_ros.multibody.arguments import check_positive, finite_vector, per_entry
+from dynamics_ros.multibody.arguments import finite_vector, per_entry
 from dynamics_ros.spatial import Inertia
 
 from .effort_model import EffortModel
@@ -40,8 +40,14 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
+WINDOW, MAX_GAP = 100_000_000, 50_000_000
+"""Averaging time, and longest time without samples within a window [ns]."""
+
 LENGTH = 0.1
 """Length that scales parameters with a length to kg [m]."""
+
+UNITS = np.array([1.0, *3 * [LENGTH], *6 * [LENGTH**2]])
+"""Parameters of a body over their values in kg."""
 
 PRIOR = 30.0
 """Prior standard deviation of each scaled parameter [kg]."""
@@ -121,8 +127,6 @@ class PayloadIdentifier:
         effort_noise: ArrayLike = 0.1,
         effort_offset: ArrayLike | None = None,
         effort_sampling: str = 'instant',
-        window: float = 0.1,
-        max_gap: float = 0.05,
     ) -> None:
         """Creates an identifier without samples.
 
@@ -138,15 +142,11 @@ class PayloadIdentifier:
                 the mass cannot be told from them, as in a single posture.
             effort_sampling: 'instant' for torques at their stamps, 'interval' for torques held
                 since the previous sample.
-            window: averaging time [s].
-            max_gap: longest time without samples within a window [s].
 
         Raises:
             UnknownFrameError: the frame does not exist.
             InvalidArgumentError: a frame that no joint moves, or a value out of range.
         """
-        check_positive('window', window)
-        check_positive('max_gap', max_gap)
         if effort_sampling not in EFFORT_SAMPLINGS:
             raise InvalidArgumentError(
                 'effort_sampling', repr(effort_sampling), f'one of {", ".join(EFFORT_SAMPLINGS)}'
@@ -167,7 +167,6 @@ class PayloadIdentifier:
         self._to_body = parameter_map(robot, frame)
         self._efforts = EffortModel.ideal(robot) if effort_model is None else effort_model
         self._held = effort_sampling == 'interval'
-        self._window, self._max_gap = round(window * 1e9), round(max_gap * 1e9)
         self._stamps: list[int] = []
         self._samples: list[Array] = []
         self._static_postures: list[Array] = []
@@ -223,25 +222,24 @@ class PayloadIdentifier:
             raise NotIdentifiableError(
                 f'torques of {np.abs(torques).max():.3g} Nm or N are no torques of a robot'
             )
-        pi, coloring, scatter = self._fitted(Y, torques, self._offset)
-        if np.linalg.norm(coloring[0]) >= OBSERVABLE_MASS * max(pi[0], MIN_MASS):
+        pi, covariance, scatter = self._fitted(Y, torques, self._offset)
+        if math.sqrt(covariance[0, 0]) >= OBSERVABLE_MASS * max(pi[0], MIN_MASS):
             # A single posture does not tell offsets from a weight.
-            pi, coloring, scatter = self._fitted(Y, torques, 0.0 * self._offset)
+            pi, covariance, scatter = self._fitted(Y, torques, 0.0 * self._offset)
         residual = float(np.sqrt(np.mean(scatter**2)))
-        return _estimate(self.frame, pi, coloring, residual, samples, len(Y))
+        return estimate_of(self.frame, pi, covariance, residual, samples, len(Y))
 
     def _fitted(self, Y: Array, torques: Array, offset: Array) -> tuple[Array, Array, Array]:
-        """Returns parameters (10), C (10, 10) with their covariance C C^T, residuals of the rows.
+        """Returns parameters (10), their covariance (10, 10), and residuals of the rows.
 
         Args:
             Y: (windows, rows, 10) regressor.
             torques: (windows, rows) torques of the payload.
             offset: (rows) prior deviations of constant offsets; 0 for none.
         """
-        units = np.array([1.0, *3 * [LENGTH], *6 * [LENGTH**2]])
         # Offsets of the rows are further unknowns, scaled to the same prior deviation.
         offsets = np.broadcast_to(np.diag(offset / PRIOR), (len(Y), *2 * (Y.shape[1],)))
-        Y = np.concatenate([Y / units, offsets], axis=2)
+        Y = np.concatenate([Y / UNITS, offsets], axis=2)
         weights = 1.0 / self._noise
         for _ in range(3):
             x, _ = _solved(Y, torques, weights)
@@ -249,12 +247,9 @@ class PayloadIdentifier:
             scatter = np.sqrt(np.mean(left**2, axis=0))
             # A joint with a perfect fit must not get all the weight.
             weights = 1.0 / np.maximum(scatter, 1e-6 + 0.01 * scatter.max())
-        every = np.ones(left.shape, dtype=bool)
-        factors = correlation_factors(left, every, MAX_LAG)
-        x, coloring = _solved(Y, torques, weights / np.sqrt(factors))
-        # Covariance of the payload alone: R^T R.
-        R: Array = np.asarray(np.linalg.qr(coloring[:10].T, mode='r'))
-        return x[:10] / units, R.T / units[:, np.newaxis], scatter
+        factors = correlation_factors(left, np.ones(left.shape, dtype=bool), MAX_LAG)
+        x, covariance = _solved(Y, torques, weights / np.sqrt(factors))
+        return x[:10] / UNITS, covariance[:10, :10] / np.outer(UNITS, UNITS), scatter
 
     def _means(self) -> tuple[Array, Array, int]:
         """Returns Y (windows, rows, 10), torques of the payload, and the number of samples."""
@@ -277,7 +272,7 @@ class PayloadIdentifier:
             samples += len(t)
         if not torques:
             raise NotIdentifiableError(
-                f'{self.samples} samples make no window of {self._window * 1e-9:g} s without a '
+                f'{self.samples} samples make no window of {WINDOW * 1e-9:g} s without a '
                 'gap: joint states have to come all the time'
             )
         return np.array(regressors), np.array(torques), samples
@@ -286,9 +281,9 @@ class PayloadIdentifier:
         """Returns first and last sample of each window; a window ends where the next one begins."""
         found, first = [], 0
         for i in range(1, self.samples):
-            if self._stamps[i] - self._stamps[i - 1] > self._max_gap:
+            if self._stamps[i] - self._stamps[i - 1] > MAX_GAP:
                 first = i
-            elif self._stamps[i] - self._stamps[first] >= self._window:
+            elif self._stamps[i] - self._stamps[first] >= WINDOW:
                 if i - first >= 2:
                     found.append((first, i))
                 first = i
@@ -314,22 +309,8 @@ def estimate_of(
     Raises:
         NotIdentifiableError: the mass is not determined.
     """
-    units = np.array([1.0, *3 * [LENGTH], *6 * [LENGTH**2]])
-    values, vectors = np.linalg.eigh(covariance / np.outer(units, units))
-    coloring = units[:, np.newaxis] * vectors * np.sqrt(np.maximum(values, 1e-16 * values[-1]))
-    return _estimate(frame, pi, coloring, residual, samples, windows, unit_deviation)
-
-
-def _estimate(
-    frame: str,
-    pi: Array,
-    coloring: Array,
-    residual: float,
-    samples: int,
-    windows: int,
-    unit_deviation: float = 0.0,
-) -> PayloadEstimate:
-    """Returns the estimate for parameters (10) with the covariance ``coloring @ coloring.T``."""
+    values, vectors = np.linalg.eigh(covariance * np.outer(UNITS, UNITS))
+    coloring = vectors * np.sqrt(np.maximum(values, 1e-16 * values[-1])) / UNITS[:, np.newaxis]
     deviation = math.hypot(float(np.linalg.norm(coloring[0])), unit_deviation * float(pi[0]))
     is_observable = deviation < OBSERVABLE_MASS * max(pi[0], MIN_MASS)
     if not is_observable and deviation > max(pi[0], MIN_MASS):
@@ -364,14 +345,15 @@ def _estimate(
 
 
 def _solved(Y: Array, torques: Array, weights: Array) -> tuple[Array, Array]:
-    """Returns the unknowns (n) with a prior, and (n, n) C with their covariance C C^T."""
+    """Returns the unknowns (n) with a prior, and their covariance (n, n)."""
     weighted = Y * (weights**2)[:, np.newaxis]
     information = np.einsum('tij,tik->jk', weighted, Y)
     # Whitening by eigenvalues, since the variances of different directions differ by more than
     # double precision.
     values, vectors = np.linalg.eigh(information)
     coloring = vectors / (np.maximum(values, 0.0) + PRIOR**-2) ** 0.5
-    return coloring @ (coloring.T @ np.einsum('tij,ti->j', weighted, torques)), coloring
+    covariance: Array = coloring @ coloring.T
+    return coloring @ (coloring.T @ np.einsum('tij,ti->j', weighted, torques)), covariance
 
 
 def correlation_factors(left: Array, counts: NDArray[np.bool_], memory: int) -> Array:
@@ -411,14 +393,12 @@ def _split(pi: Array) -> tuple[float, Array, Array]:
 
 def _split_derivative(pi: Array) -> Array:
     """Returns the derivative (12, 10) of centre and inertia, by central differences."""
-    columns = []
-    for unit in np.eye(10):
-        step = 1e-6 * max(pi[0], MIN_MASS) * unit
-        ends = [
-            np.concatenate([part.ravel() for part in _split(pi + s)[1:]]) for s in (step, -step)
-        ]
-        columns.append((ends[0] - ends[1]) / (2.0 * step.max()))
-    return np.array(columns).T
+
+    def parts(pi: Array) -> Array:
+        return np.concatenate([part.ravel() for part in _split(pi)[1:]])
+
+    step = 1e-6 * max(pi[0], MIN_MASS)
+    return np.array([(parts(pi + s) - parts(pi - s)) / (2.0 * step) for s in step * np.eye(10)]).T
 
 
 _PAIRS = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))

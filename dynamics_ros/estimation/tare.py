@@ -32,6 +32,11 @@ MAX_DEVIATION = 0.5
 AVERAGING_TIME = 100_000_000
 """Time over which velocities are averaged, so that encoder dither is not taken for motion [ns]."""
 
+TOUCHED = (
+    'external torque of {} Nm or N; the calibrated model leaves at most {} unexplained: something '
+    'touches the robot, or it carries an unknown payload'
+)
+
 FULL_WINDOW = 0.9
 """Share of the window that the samples must span; a few late or lost ones are tolerated."""
 
@@ -131,41 +136,28 @@ class Tare:
                 model [Nm or N]; a larger mean is a contact and refused. None if unknown.
         """
         stamps, torques, velocities = self._window_samples()
-        count = len(stamps)
+        count, window = len(stamps), self._window * 1e-9
         duration = float(stamps[-1] - stamps[0]) * 1e-9 if count else 0.0
-
-        def refused(reason: str, message: str, joint: int | None = None) -> TareResult:
-            return TareResult(False, reason, message, self.offset, count, duration, joint)
-
-        if count < MIN_SAMPLES or duration < FULL_WINDOW * self._window * 1e-9:
-            return refused(
-                'too_few_samples',
+        if count < MIN_SAMPLES or duration < FULL_WINDOW * window:
+            message = (
                 f'{count} samples over {duration:.2f} s; '
-                f'at least {MIN_SAMPLES} over {self._window * 1e-9:.2f} s are needed',
+                f'at least {MIN_SAMPLES} over {window:.2f} s are needed'
             )
-        fastest = np.abs(_averaged(stamps, velocities)).max(axis=0)
-        joint = int((fastest / self._max_velocity).argmax())
-        if fastest[joint] > self._max_velocity[joint]:
-            limit = f'at most {self._max_velocity[joint]:.3g}'
-            message = f'moved at {fastest[joint]:.3g} rad/s or m/s; {limit}'
-            return refused('moving', message, joint)
-        deviation = torques.std(axis=0)
-        joint = int(deviation.argmax())
-        if deviation[joint] > MAX_DEVIATION:
-            limit = f'at most {MAX_DEVIATION:g}'
-            message = f'standard deviation of {deviation[joint]:.3g} Nm; {limit}'
-            return refused('noisy', message, joint)
-        mean = torques.mean(axis=0)
-        if explained is not None:
-            excess = np.abs(mean) - explained
-            joint = int(excess.argmax())
-            if excess[joint] > 0.0:
-                message = (
-                    f'external torque of {mean[joint]:.3g} Nm or N; the calibrated model leaves '
-                    f'at most {explained[joint]:.3g} unexplained: something touches the robot, or '
-                    'it carries an unknown payload'
-                )
-                return refused('touched', message, joint)
+            return TareResult(False, 'too_few_samples', message, self.offset, count, duration)
+        speeds = np.abs(_averaged(stamps, velocities)).max(axis=0)
+        deviation, mean = torques.std(axis=0), torques.mean(axis=0)
+        most = np.full(self._size, np.inf) if explained is None else explained
+        for reason, value, limit, message in (
+            ('moving', speeds, self._max_velocity, 'moved at {} rad/s or m/s; at most {}'),
+            ('noisy', deviation, MAX_DEVIATION, 'standard deviation of {} Nm; at most {}'),
+            ('touched', mean, most, TOUCHED),
+        ):
+            ratio = np.abs(value) / limit
+            joint = int(ratio.argmax())
+            if ratio[joint] > 1.0:
+                bound = np.broadcast_to(limit, self._size)[joint]
+                text = message.format(f'{value[joint]:.3g}', f'{bound:.3g}')
+                return TareResult(False, reason, text, self.offset, count, duration, joint)
         self._history.append(self._offset)
         self._offset = _read_only(mean)
         message = f'averaged {count} samples over {duration:.2f} s'

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,8 +23,12 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-LENGTH_SCALE, SINGULAR_THRESHOLD, WRENCH_PRIOR = 0.3, 0.02, 100.0
-"""Defaults of the settings of ``WrenchEstimator``: [m], [Nm per N], [N]."""
+LENGTH_SCALE, WRENCH_PRIOR = 0.3, 100.0
+"""Lever arm that gives torques the same weight as forces [m]; standard deviation of a force in an
+unobservable direction [N]."""
+
+SINGULAR_THRESHOLD = 0.02
+"""Default singular value below which a direction is damped [Nm per N]."""
 
 
 @dataclass(eq=False, slots=True)
@@ -111,6 +116,8 @@ class JointNoise:
             excess: (nv) deviation beyond the stated one, added to the covariance at this state.
         """
         found = self.all_joints
+        if ignored is None and excess is None:
+            return found
         if ignored is not None and ignored.any():
             found = self._without(ignored)
         if excess is not None:
@@ -150,9 +157,7 @@ class WrenchEstimator:
         expressed_in: str | Sequence[str] | None = None,
         reference_points: ArrayLike | None = None,
         force_only: bool = False,
-        length_scale: float = LENGTH_SCALE,
         singular_threshold: float = SINGULAR_THRESHOLD,
-        wrench_prior: float = WRENCH_PRIOR,
     ) -> None:
         """Creates an estimator.
 
@@ -169,20 +174,13 @@ class WrenchEstimator:
             reference_points: reference points of the torques, (3) or (m, 3) in the contact frames
                 [m]; None is the origin of each frame.
             force_only: the contacts are points at the frames' origins and transmit no torque.
-            length_scale: lever arm that gives torques the same weight as forces [m].
             singular_threshold: singular value below which a direction is damped [Nm per N].
-            wrench_prior: standard deviation of a force in an unobservable direction [N].
 
         Raises:
             UnknownFrameError: a frame that the robot does not have.
             InvalidArgumentError: a frame that no joint moves, or a value out of range.
         """
-        for name, value in (
-            ('length_scale', length_scale),
-            ('singular_threshold', singular_threshold),
-            ('wrench_prior', wrench_prior),
-        ):
-            check_positive(name, value)
+        check_positive('singular_threshold', singular_threshold)
         self._robot = robot
         self._frames = frame_list(robot, 'frames', frames)
         count = len(self._frames)
@@ -198,7 +196,7 @@ class WrenchEstimator:
         self._points = _points(reference_points, count)
         self._noise = JointNoise(robot, self._frames, effort_noise, momentum_gain, velocity_noise)
         self._rows = 3 if force_only else 6
-        self._settings = np.array([length_scale, singular_threshold, wrench_prior])
+        self._settings = np.array([LENGTH_SCALE, singular_threshold, WRENCH_PRIOR])
         # In kernels '' is the root frame: the root of a fixed robot need not be a frame.
         names = [('' if a == robot.root_frame else a) for a in self._axes]
         self._options = [x for pair in zip(self._frames, names, strict=True) for x in pair]
@@ -296,13 +294,8 @@ class WrenchEstimator:
 
     def _estimates(self, results: Sequence[Array], joint_count: int) -> tuple[WrenchEstimate, ...]:
         *each, singular = results
-        values = singular[:joint_count]
-        return tuple(
-            WrenchEstimate(frame, axes, wrench, point, covariance, flags, values)
-            for frame, axes, wrench, point, covariance, flags in zip(
-                self._frames, self._axes, *each, strict=True
-            )
-        )
+        values = repeat(singular[:joint_count])
+        return tuple(map(WrenchEstimate, self._frames, self._axes, *each, values))
 
 
 def frame_list(robot: Robot, argument: str, frames: str | Sequence[str]) -> list[str]:

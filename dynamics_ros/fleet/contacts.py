@@ -102,7 +102,7 @@ class ContactEvents:
         state, external, locator = contact.state, contact.external, estimators.locator
         if locator is not None and len(self._ended) < MAX_LOCATED:
             location = locator.locate(
-                state.q, external.values, state.stale_mask, state.v, external.deviation
+                state.q, external.values, state.stale_mask, external.deviation
             )
             if location is not None and location.probability > 0.0:
                 contact.link, contact.frame = location.link, location.point_frame

@@ -31,8 +31,8 @@ BLIND = 1_000_000_000
 """Time without known contacts after which nothing is published [ns]."""
 
 AT_REST, STILL = 0.05, 0.05
-"""Relative deviation of the specific force from gravity, and the largest velocity of base and joints
-[rad/s or m/s], with which a robot rests on all of its feet if their contacts are unknown."""
+"""Relative deviation of the specific force from gravity, and largest velocity of base and joints
+[rad/s or m/s], at which a robot rests on all of its feet if their contacts are unknown."""
 
 
 class BaseInput:

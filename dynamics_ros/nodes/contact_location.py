@@ -123,7 +123,7 @@ class ContactLocalization:
 
         locate = partial(
             locator.locate,
-            *(state.q.copy(), external.values.copy(), state.stale_mask.copy(), state.v.copy()),
+            *(state.q.copy(), external.values.copy(), state.stale_mask.copy()),
             None if external.deviation is None else external.deviation.copy(),
         )
 

@@ -18,6 +18,7 @@ fixed = partial(parameter, read_only=True)
 REMOVED = {
     'feed_forward.refuse_beyond_limits': 'the violations that ~/compute_trajectory_efforts returns',
     'thresholds.acceleration': 'unexplained.* of calibrate_robot, or thresholds.velocity',
+    **dict.fromkeys(('unexplained.lowest', 'unexplained.highest'), 'nothing: remove the line'),
     'thresholds.sigmas': 'thresholds.false_alarms_per_hour; 0 means 5 standard deviations',
     'markers.rate': 'nothing, markers of contacts come at 20 Hz',
     'markers.torque_scale': 'markers.force_scale: torque arrows have five times its length',

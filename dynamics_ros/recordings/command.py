@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""estimate_bag: runs the estimators of contact_node over a bag; writes a rosbag2 and a plot."""
+"""estimate_bag: runs the estimators of contact_node over a bag; writes a rosbag2."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dynamics_ros.files import completed
 from dynamics_ros.model.description_file import read_description_file
 
 from .bag import JOINT_STATE, Recording, RecordingError, RecordingWriter
-from .estimates import EstimateWriter, plot
+from .estimates import EstimateWriter
 from .settings import read_settings
 from .states import (
     ODOMETRY,
@@ -33,15 +33,8 @@ from .states import (
 
 LOG = logging.getLogger(__name__)
 
-PLOT = 'estimates.png'
-"""File of the plot, in the folder of the estimates."""
-
 SIGNALS = signal.SIGTERM, signal.SIGHUP, signal.SIGINT
 """Of ``kill``, service managers and job schedulers, of a terminal that closes, and of Ctrl-C."""
-
-
-class PlotInterrupted(KeyboardInterrupt):
-    """The estimates are complete, and their plot is not."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -54,10 +47,6 @@ def main(arguments: list[str] | None = None) -> int:
     except (DynamicsRosError, OSError) as error:
         print(f'estimate_bag: {error}', file=sys.stderr)
         return 1
-    except PlotInterrupted:
-        message = f'interrupted; the estimates are in {options.output}, without {PLOT}'
-        print(f'\nestimate_bag: {message}', file=sys.stderr)
-        return INTERRUPTED
     except KeyboardInterrupt:
         print('\nestimate_bag: interrupted; nothing is written', file=sys.stderr)
         return INTERRUPTED
@@ -86,11 +75,10 @@ def interrupted_by_signals() -> Iterator[None]:
 
 
 def estimate(options: argparse.Namespace) -> str:
-    """Runs the estimators on a recording, writes bag and plot, and returns a summary as text.
+    """Runs the estimators on a recording, writes the bag, and returns a summary as text.
 
     Raises:
         DynamicsRosError: the recording, the robot or a parameter is not valid.
-        PlotInterrupted: an interruption during the plot, after the estimates were written.
     """
     settings = read_settings(options.parameters)
     with Recording(options.bag) as recording:
@@ -121,10 +109,6 @@ def estimate(options: argparse.Namespace) -> str:
             summary_text = _summary_text(output, states)
             if not output.count:
                 raise RecordingError(f'nothing could be estimated. {summary_text}')
-    try:
-        plot(output, options.output / PLOT)
-    except KeyboardInterrupt:
-        raise PlotInterrupted from None
     return summary_text
 
 

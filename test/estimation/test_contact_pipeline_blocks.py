@@ -110,7 +110,9 @@ CALIBRATED = UnexplainedSettings(speed=(0.5,), load=(0.05,), reversal=(0.5,), st
 @pytest.mark.few(2)
 def test_blocks_say_what_single_states_say(robot, stream, kind, unexplained):
     parameters = ContactParameters()
+    adapts = replace(parameters.adaptation, enabled=unexplained is CALIBRATED, bound=(1.0,))
     more = {'observer': replace(parameters.observer, kind=kind), 'unexplained': unexplained}
+    more |= {'adaptation': adapts, 'friction': replace(parameters.friction, coulomb=(1.0,))}
     one, many = made(robot, **more), made(robot, **more)
     found, silent = one_by_one(one, stream)
     rng = np.random.default_rng(1)
@@ -134,6 +136,9 @@ def test_blocks_say_what_single_states_say(robot, stream, kind, unexplained):
     assert one.tare.take() == many.tare.take() or np.allclose(one.tare.offset, many.tare.offset)
     assert one.effort_check.report == many.effort_check.report
     assert one.residuals.advice == many.residuals.advice
+    if one.adaptation is not None:
+        np.testing.assert_allclose(many.adaptation.change, one.adaptation.change, atol=1e-12)
+        assert one.adaptation.reasons == many.adaptation.reasons
 
 
 def gap(seconds, *joints):

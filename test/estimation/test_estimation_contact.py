@@ -330,6 +330,9 @@ def test_efforts_are_held_against_the_weight(robot_effort_check, factor, verdict
     report = checked(robot_effort_check, factor * robot_effort_check.gravity(BENT))
     assert report.verdict is verdict
     assert bool(report.advice) == (verdict is not EffortVerdict.EXPECTED)
+    assert ('effort.scale' in report.advice) == (
+        verdict in (EffortVerdict.OTHER_UNIT, EffortVerdict.OPPOSITE)
+    )
 
 
 def test_gravity_compensated_efforts_are_told_either_way(robot_effort_check):
@@ -342,13 +345,6 @@ def test_gravity_compensated_efforts_are_told_either_way(robot_effort_check):
     report = checked(robot_effort_check, robot_effort_check.gravity(BENT), includes_gravity=False)
     assert report.verdict is EffortVerdict.NOT_COMPENSATED
     assert 'effort.includes_gravity' in report.advice
-
-
-def test_currents_are_named_with_what_to_set(robot_effort_check):
-    assert (
-        'effort.scale'
-        in checked(robot_effort_check, GEARS * robot_effort_check.gravity(BENT)).advice
-    )
 
 
 @pytest.mark.parametrize('friction', [None, 16.0])

@@ -182,13 +182,6 @@ def test_two_drivers_whose_stamps_start_anew_are_estimated_like_one(
         np.testing.assert_allclose(forces[late].mean(axis=0), FORCE, atol=0.2)
 
 
-def test_a_picture_is_made(estimated):
-    pytest.importorskip('matplotlib')
-    picture = (estimated / 'estimates.png').read_bytes()
-    assert picture.startswith(b'\x89PNG')
-    assert len(picture) > 20_000
-
-
 def test_the_node_says_the_same_of_the_same_messages(estimated, joint_states):
     offline = contents(estimated, '/contact_node/external_torques', JointState)
     node = PARAMETERS | {'robot_description': description()}

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 pytest.importorskip('rclpy')
@@ -14,7 +13,6 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from dynamics_ros.recordings.bag import Recording, RecordingError, RecordingWriter
-from dynamics_ros.recordings.estimates import THINNED_POINTS, ThinnedCurve
 from dynamics_ros.recordings.states import recorded_description
 
 pytestmark = pytest.mark.ros
@@ -72,15 +70,3 @@ def test_without_a_description_the_option_is_named(tmp_path):
     path = described(tmp_path / 'bag', [('/joint_states', 3, None)])
     with Recording(path) as recording, pytest.raises(RecordingError, match='--robot FILE'):
         recorded_description(recording, '/joint_states')
-
-
-def test_a_curve_keeps_its_size_and_no_state_is_lost():
-    curve, count = ThinnedCurve(3), 7 * THINNED_POINTS + 11
-    for k in range(count):
-        curve.add([float(k), 2.0 * k, float(k == 12_345)])
-    rows = curve.rows
-    assert THINNED_POINTS / 2 < len(rows) <= 2 * THINNED_POINTS
-    assert (np.diff(rows[:, 0]) > 0.0).all()
-    np.testing.assert_array_equal(rows[:, 1], 2.0 * rows[:, 0])
-    (touched,) = rows[rows[:, 2] > 0.0]
-    assert abs(touched[0] - 12_345) < 16

@@ -71,23 +71,6 @@ def test_mimic_joints_move_with_their_leaders(seed):
     assert_same_accelerations(robot, seed, 0.02)
 
 
-def test_free_motion_over_time_keeps_momentum_and_goes_our_way():
-    robot = named_robot('anymal', 'floating').with_gravity((0.0, 0.0, 0.0))
-    world = without_ranges(MujocoWorld(robot, 1e-4))
-    world.model.opt.integrator = mujoco.mjtIntegrator.mjINT_RK4
-    rng = np.random.default_rng(2)
-    q, v = robot.random_configuration(rng), 0.5 * rng.normal(size=robot.nv)
-    world.place(q, v)
-    before = robot.centroidal_momentum(q, v)
-    centre = robot.center_of_mass(q)
-    for _ in range(2000):
-        world.step(np.zeros(robot.nv))
-    after = robot.centroidal_momentum(world.q, world.v)
-    assert np.abs(after - before).max() < 1e-7 * np.abs(before).max()
-    moved = robot.center_of_mass(world.q) - centre
-    assert moved == pytest.approx(0.2 * before[:3] / robot.total_mass, abs=1e-6)
-
-
 def test_bodies_that_mujoco_does_not_compile_are_simulated_as_they_are():
     text = """<robot name="odd"><link name="base"/>
     <joint name="a" type="continuous"><parent link="base"/><child link="one"/>
@@ -105,35 +88,6 @@ def test_bodies_that_mujoco_does_not_compile_are_simulated_as_they_are():
 
 FEET = ('LF_FOOT', 'RF_FOOT', 'LH_FOOT', 'RH_FOOT')
 RADIUS = 0.03
-
-
-@pytest.fixture(scope='module')
-def standing():
-    """ANYmal on the ground, held by its joints, and its world."""
-    robot = named_robot('anymal', 'floating')
-    world = MujocoWorld(robot, 5e-4, Surroundings(dict.fromkeys(FEET, RADIUS), {}))
-    q = robot.neutral()
-    for leg in ('LF', 'RF', 'LH', 'RH'):
-        sign = 1.0 if leg[1] == 'F' else -1.0
-        for joint, angle in (('HFE', 0.6 * sign), ('KFE', -1.2 * sign)):
-            q[7 + robot.joint_names.index(f'{leg}_{joint}')] = angle
-    q[2] = RADIUS - min(robot.forward_kinematics(q, foot)[2, 3] for foot in FEET)
-    world.place(q)
-    for _ in range(4000):
-        tau = np.zeros(robot.nv)
-        tau[6:] = 300.0 * (q - world.q)[7:] - 10.0 * world.v[6:]
-        world.step(tau)
-    return robot, world, tau
-
-
-def test_the_feet_of_a_standing_quadruped_carry_its_weight(standing):
-    robot, world, _ = standing
-    wrenches = world.contact_wrenches()
-    assert sorted(wrenches) == sorted(FEET)
-    total = sum(wrenches.values())[:3]
-    weight = 9.81 * robot.total_mass
-    assert total == pytest.approx([0.0, 0.0, weight], abs=1e-3 * weight)
-    assert min(wrench[2] for wrench in wrenches.values()) > 0.1 * weight
 
 
 def test_a_link_with_a_shape_lies_on_the_ground():

@@ -14,6 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.algorithms.contact.excess import UNWATCHED
+from dynamics_ros.algorithms.contact.unexplained import MEMORY, ROWS
+from dynamics_ros.estimation.uncertainty.unexplained import Unexplained, slow_speeds
+from dynamics_ros.kernels import InTurn
 from dynamics_ros.multibody.arguments import check_not_negative, finite_vector, per_entry
 
 if TYPE_CHECKING:
@@ -62,22 +65,27 @@ class ContactReport:
     since: int
 
 
-class Exceeded(NamedTuple):
-    """Thresholds that external torques exceed, for one sample or, with a leading axis, several.
+class Compared(NamedTuple):
+    """External torques and the thresholds that they exceed, for one sample or, with an axis, many.
 
     Attributes:
+        values: (nv) external torques [Nm or N].
         added: (nv) motion-dependent part of the thresholds [Nm or N].
         above: (2, nv) whether the contact and the collision threshold is exceeded.
         excess: positive if any threshold is exceeded.
+        deviation: (nv) deviation of the values without contact, if calibrated [Nm or N].
     """
 
+    values: Vector
     added: Vector
     above: Vector | NDArray[np.bool_]
     excess: Any
+    deviation: Vector | None = None
 
-    def row(self, i: int) -> Exceeded:
+    def row(self, i: int) -> Compared:
         """Returns one sample of several."""
-        return Exceeded(self.added[i], self.above[i], self.excess[i])
+        deviation = None if self.deviation is None else self.deviation[i]
+        return Compared(self.values[i], self.added[i], self.above[i], self.excess[i], deviation)
 
 
 class ContactDetector:
@@ -93,7 +101,10 @@ class ContactDetector:
     force whose line of action passes through the axis of that joint does not load it, and the
     contact is then assigned to a link too close to the root.
 
+    With a calibrated model of residual torques, thresholds also depend on load and reversals.
+
     Attributes:
+        calibrated: whether such a model is given.
         latches: whether a collision stays until ``reset``; otherwise until ``unlatch``.
     """
 
@@ -106,6 +117,8 @@ class ContactDetector:
         velocity_term: ArrayLike = 0.0,
         debounce: float = 0.004,
         release: float = RELEASE,
+        residuals: Unexplained | None = None,
+        velocity_noise: ArrayLike = 0.0,
     ) -> None:
         """Creates a detector in the state without contact.
 
@@ -116,6 +129,8 @@ class ContactDetector:
             velocity_term: number or (nv), threshold increase per speed [Nms/rad or Ns/m].
             debounce: debounce time [s]; 0 accepts a single sample.
             release: release time [s].
+            residuals: residual torques in motion, by a calibration; None: unknown.
+            velocity_noise: number or (nv), deviation of one velocity [rad/s or m/s].
 
         Raises:
             InvalidArgumentError: a value has a wrong shape or is out of range.
@@ -126,12 +141,21 @@ class ContactDetector:
         self._base_nv = robot.model.root_joint_nv
         self._velocity_term = per_entry('velocity_term', velocity_term, robot.nv, least=0.0)
         self._above = _Debounced((2, robot.nv), debounce)
-        self._kernel = robot.kernel('contact_excess')
+        self._in_turn = InTurn(robot.kernel('contact_excess'))
+        self.calibrated = residuals is not None
+        noise = per_entry('velocity_noise', velocity_noise, robot.nv, least=0.0)
+        self._rows = np.zeros((len(ROWS), robot.nv))
+        self._rows[-1] = slow_speeds(robot, noise)
+        if residuals is not None:
+            self._rows[:-1] = [getattr(residuals, name) for name in ROWS[:-1]]
+        self._sigmas = np.ones(robot.nv)
+        self._memory, self._moved = np.zeros((MEMORY, robot.nv)), -1
+        self.deviation = self._rows[0]
         self._still = np.zeros(robot.nv)
         self.change_thresholds(contact_thresholds, collision_thresholds)
         self._release = round(release * 1e9)
         self._links = _links_behind(robot)
-        self._stamp = 0
+        self._stamp = self._quiet_since = 0
         self.reset()
 
     @property
@@ -171,6 +195,29 @@ class ContactDetector:
         self._finite = self._constants.clip(max=UNWATCHED)
         self._added = np.zeros(len(self._velocity_term))
 
+    def change_noise(self, scatter: Vector, sigmas: Vector) -> None:
+        """Changes the noise that a calibration adds to.
+
+        Args:
+            scatter: (nv) deviation at rest [Nm or N].
+            sigmas: (nv) number of deviations that is a contact.
+        """
+        if self.calibrated:
+            self._rows[0] = np.where(np.isfinite(scatter), scatter, 0.0)
+            self._sigmas = sigmas
+
+    def beyond_rest(self, deviation: Vector | None = None) -> Vector | None:
+        """Returns the part (nv) of a deviation, by default the last, that exceeds that at rest."""
+        if not self.calibrated:
+            return None
+        last = self.deviation if deviation is None else deviation
+        squares = np.square(last) - np.square(self._rows[0])
+        return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
+
+    def restart_motion(self) -> None:
+        """Assumes at the next state that the joints have just reversed, as after a gap."""
+        self._moved = -1
+
     @property
     def report(self) -> ContactReport:
         """Contact state at the last sample."""
@@ -180,6 +227,12 @@ class ContactDetector:
         """Clears a latched collision and restarts the detector."""
         self._report = ContactReport(ContactState.NONE, '', False, 0)
         self._restart(0)
+
+    def inherit(self, other: ContactDetector) -> None:
+        """Takes over the contact state of another detector with the same links and debounce."""
+        self.latches, self._report, self._added = other.latches, other._report, other._added
+        self._above, self._stamp = other._above, other._stamp
+        self._quiet_since = other._quiet_since
 
     def unlatch(self) -> None:
         """Clears a collision before the next state if collisions do not latch."""
@@ -192,6 +245,7 @@ class ContactDetector:
         external_torque: ArrayLike,
         ignored: NDArray[np.bool_] | None = None,
         v: ArrayLike | None = None,
+        load: Vector | None = None,
     ) -> ContactReport:
         """Processes a sample.
 
@@ -200,50 +254,62 @@ class ContactDetector:
             external_torque: (nv), tared [Nm].
             ignored: (nv) mask of joints whose torque is invalid at this sample.
             v: (nv) velocity, for the motion-dependent thresholds; None means at rest.
+            load: (nv) torque carried by the joints; None: 0 [Nm or N].
 
         Raises:
             InvalidArgumentError: a wrong shape or NaN.
         """
-        return self.take(stamp, self.compare(external_torque, ignored, v))
+        return self.take(stamp, self.compare(stamp, external_torque, ignored, v, load))
 
     def compare(
         self,
+        stamp: int | Stamps,
         external_torque: ArrayLike,
         ignored: NDArray[np.bool_] | None = None,
         v: ArrayLike | None = None,
-        increase: Vector | None = None,
-    ) -> Exceeded:
+        load: Vector | None = None,
+    ) -> Compared:
         """Compares one sample, or several with a leading axis, with the thresholds.
 
         Args:
-            external_torque, ignored, v: see ``update``.
-            increase: (nv) increase of the thresholds over their constants at this state.
+            stamp, external_torque, ignored, v, load: see ``update``.
 
         Raises:
             InvalidArgumentError: a wrong shape or NaN.
         """
-        torque, velocity = external_torque, self._still if v is None else v
+        values, velocity = external_torque, self._still if v is None else v
         # The kernel itself checks the length of arrays and rejects NaN.
-        if not (isinstance(torque, np.ndarray) and isinstance(velocity, np.ndarray)):
-            torque = finite_vector('external_torque', torque, len(self._links))
+        if not (isinstance(values, np.ndarray) and isinstance(velocity, np.ndarray)):
+            values = finite_vector('external_torque', values, len(self._links))
             velocity = finite_vector('v', velocity, len(self._links))
-        if ignored is not None:
-            torque = np.where(ignored, 0.0, torque)
-        finite = self._finite if increase is None else self._finite + increase[..., np.newaxis, :]
-        exceeded = Exceeded(*self._kernel.call(torque, velocity, finite, self._velocity_term))
-        if increase is not None:
-            exceeded = exceeded._replace(added=exceeded.added + increase)
-        return exceeded
+        torque = values if ignored is None else np.where(ignored, 0.0, values)
+        single = isinstance(stamp, int)
+        first = stamp if isinstance(stamp, int) else int(stamp[0])
+        if not 0 <= self._moved <= first:
+            self._moved, start = first, velocity if single else velocity[0]
+            self._memory = np.stack([start, np.ones_like(start), self._still, start])
+        fixed = self._rows, self._sigmas, self._finite, self._velocity_term
+        given = torque, velocity, self._still if load is None else load, self._memory
+        if isinstance(stamp, int):
+            results = self._in_turn.kernel.call(*given, (stamp - self._moved) * 1e-9, *fixed)
+            self._moved, self._memory, self.deviation = stamp, results[4], results[0]
+        else:
+            intervals = np.diff(stamp, prepend=self._moved) * 1e-9
+            results = self._in_turn(*given, intervals, *fixed)
+            self._moved, self._memory = int(stamp[-1]), results[4][-1]
+            self.deviation = results[0][-1]
+        deviation, added, above, excess, _ = results
+        return Compared(values, added, above, excess, deviation if self.calibrated else None)
 
-    def take(self, stamp: int, exceeded: Exceeded) -> ContactReport:
+    def take(self, stamp: int, compared: Compared) -> ContactReport:
         """Processes an already compared sample with the given stamp [ns]."""
         if stamp < self._stamp:
             self._restart(stamp)
-        self._added, self._stamp = exceeded.added, stamp
+        self._added, self._stamp = compared.added, stamp
         above = self._above
         lasting: Sequence[int] = NO_JOINTS
-        if exceeded.excess > 0.0:
-            lasting = above.lasting(stamp, exceeded.above.tolist())
+        if compared.excess > 0.0:
+            lasting = above.lasting(stamp, compared.above.tolist())
         elif above.running:
             above.restart()
         if above.running:
@@ -253,15 +319,15 @@ class ContactDetector:
         self._report = self._next(*lasting)
         return self._report
 
-    def take_all(self, stamps: Stamps, exceeded: Exceeded) -> list[ContactReport]:
+    def take_all(self, stamps: Stamps, compared: Compared) -> list[ContactReport]:
         """Processes consecutive compared samples with stamps (n) [ns]; returns their reports."""
-        above = exceeded.excess > 0.0
+        above = compared.excess > 0.0
         reports: list[ContactReport] = []
         i, count = 0, len(stamps)
         while i < count:
             if i:
                 self.unlatch()
-            reports.append(self.take(int(stamps[i]), exceeded.row(i)))
+            reports.append(self.take(int(stamps[i]), compared.row(i)))
             i += 1
             if i < count and self._report.state is NO_CONTACT and not self._above.running:
                 # The state cannot change before a threshold is exceeded.
@@ -269,7 +335,7 @@ class ContactDetector:
                 if quiet:
                     reports += [self._report] * quiet
                     i += quiet
-                    self._added, self._stamp = exceeded.added[i - 1], int(stamps[i - 1])
+                    self._added, self._stamp = compared.added[i - 1], int(stamps[i - 1])
         return reports
 
     def _next(self, touching: int, colliding: int) -> ContactReport:

@@ -29,47 +29,41 @@ remaining ambiguity.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics_ros.computed_once import computed_once
 from dynamics_ros.errors import UnknownFrameError
-from dynamics_ros.estimation.uncertainty.thresholds import AT_REST, motion_scales
 from dynamics_ros.model.model import ROOT
 from dynamics_ros.multibody.arguments import check_positive, finite_vector, per_entry
 
-from .occlusion import PosedSurfaces
-from .surface import Patches, Surface
+from .surface import Surface
 
 if TYPE_CHECKING:
-    from dynamics_ros.kernels import Kernel
     from dynamics_ros.robot import Robot
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-NO_ROWS = np.zeros(0, dtype=np.intp)
-
 LEVER = 0.3
 """Lever arm of the first force guess: the largest torque divided by this [m]."""
+
+SAMPLE, MIN_FORCE = 8, 0.1
+"""Every this many pieces are compared first, to find the size of the force, at least this share of
+the guess."""
 
 MODEL_ERROR = 0.01
 """Relative model error of a torque."""
 
 UNDESCRIBED = 0.15
 """Probability that no hypothesis is true if the noise is not as stated: friction differs between
-joints. See ``test/estimation/test_estimation_location_friction.py``."""
+joints. See ``test/estimation/test_estimation_location.py``."""
 
-NEGLIGIBLE = 7.0
-"""Log-evidence gap to the best hypothesis beyond which a link is not refined."""
-
-NOISE_RATIOS = (4.0, 16.0, 64.0)
-"""Candidate ratios of actual to stated noise, for all joints or for moving joints only, whose
-friction is unknown."""
+NOISE_RATIOS = np.array([1.0, 4.0, 16.0, 64.0])
+"""Candidate ratios of actual to stated noise."""
 
 AS_STATED = 0.9
 """Prior probability that the noise is as stated; the other candidates share the rest."""
@@ -87,8 +81,8 @@ keep most hands away from such points, but a finger or a narrow edge may reach b
 MIN_SHARE = 0.01
 """Ratio to the likeliest piece below which occlusion of a piece is not examined."""
 
-MAX_REFINED = 12
-"""Number of coarse pieces of a link that are refined into fine pieces."""
+REACH = (0.01, 0.3)
+"""Range along the line of action in which another part occludes a contact [m]."""
 
 EXTENT = 0.3
 """Maximum distance of a contact from the origin of a link without a surface [m]."""
@@ -132,232 +126,52 @@ class ContactLocation:
         return self.link if math.isfinite(self.deviation) else ''
 
 
-@dataclass(frozen=True, eq=False)
-class Noise:
-    """Candidate noise level of the torques.
+class _Link:
+    """A link that can be touched: its surface, and the constant part of G for each piece of it."""
 
-    Attributes:
-        factors: (nv) ratio to the stated noise.
-        weights: (nv) 1 / standard deviation; 0 for joints that are not used [1/Nm or 1/N].
-        log_weight: log of the prior probability, plus the normalization of the noise density.
-    """
-
-    factors: Array
-    weights: Array
-    log_weight: float
-
-    def misfit(self, residuals: Array) -> float:
-        """Returns the root mean square of residuals (nv), in units of the stated noise."""
-        used = self.weights > 0.0
-        return float(np.sqrt(np.mean((residuals * self.factors)[used] ** 2)))
-
-
-def possible_noises(stated: Array, moving: NDArray[np.bool_]) -> list[Noise]:
-    """Returns the candidate noise levels: as stated, larger for all joints, larger if moving.
-
-    Args:
-        stated: (nv) stated standard deviations; inf for joints that are not used [Nm or N].
-        moving: (nv) joints that move.
-    """
-    used = np.isfinite(stated)
-    groups = [used]
-    if (moving & used).any() and not moving[used].all():
-        groups.append(moving & used)
-    factors = [np.where(group, larger, 1.0) for group in groups for larger in NOISE_RATIOS]
-    rest = (1.0 - AS_STATED) / len(factors)
-    return [
-        Noise(one, 1.0 / (one * stated), float(np.log(weight) - np.log(one).sum()))
-        for one, weight in ((np.ones(len(stated)), AS_STATED), *((one, rest) for one in factors))
-    ]
-
-
-class Problem(NamedTuple):
-    """Torques that contacts on a link are to explain.
-
-    Attributes:
-        kernel: ``location_evidence``.
-        J: (6, nv) Jacobian of the link, in its frame.
-        torque: (nv) external torques [Nm or N].
-        friction: typical ratio of tangential to normal force.
-        guess: typical force [N].
-    """
-
-    kernel: Kernel
-    J: Array
-    torque: Array
-    friction: float
-    guess: float
-
-    def force(self, found: float) -> float:
-        """Returns the typical force [N] after the first evaluation has found one."""
-        return max(found, 0.1 * self.guess)
-
-
-@dataclass(frozen=True, eq=False)
-class Hypotheses:
-    """Likelihood and posterior of contacts on pieces of a link, at one noise level.
-
-    A link without surface has one hypothesis of any force and torque, and no ``pieces``.
-
-    Attributes:
-        noise: noise level of the torques.
-        evidence: (n) log of the probability density, including the area of the piece.
-        residuals: (n, nv) residuals of the torques, in units of their noise.
-        pieces, rows: pieces of the surface, and the indices (n) of the compared ones.
-        mean: (n, 5) posterior mean of the unknowns x, in their units.
-        units: (5) standard deviations of the unknowns [N or Nm].
-    """
-
-    noise: Noise
-    evidence: Array
-    residuals: Array
-    pieces: Pieces | None
-    rows: Indices
-    mean: Array
-    units: Array
-
-    @computed_once
-    def total(self) -> float:
-        """Log evidence of all pieces together."""
-        return float(np.logaddexp.reduce(self.evidence))
-
-    @property
-    def misfit(self) -> float:
-        """RMS of the torque residuals of the likeliest piece, in units of their stated noise."""
-        return self.noise.misfit(self.residuals[np.argmax(self.evidence)])
-
-    @property
-    def force(self) -> Array:
-        """Inward force of each piece (n) [N]."""
-        forces: Array = self.units[0] * self.mean[:, 0]
-        return forces
-
-    def hidden(self, robot: PosedSurfaces, index: int) -> Hypotheses:
-        """Returns the hypotheses given which likely pieces of link ``index`` the robot occludes."""
-        likely = np.flatnonzero(self.evidence > self.evidence.max() + np.log(MIN_SHARE))
-        points, _, forces = self._places(likely)
-        evidence = self.evidence.copy()
-        evidence[likely[robot.hide(index, points, forces)]] += np.log(HIDDEN)
-        return replace(self, evidence=evidence)
-
-    def place(self) -> tuple[Array, Array, Array, float]:
-        """Returns the likeliest point (3), normal (3) and force (3), and the point's deviation."""
-        if self.pieces is None:
-            return np.zeros(3), np.zeros(3), np.zeros(3), math.inf
-        points, normals, forces = self._places(np.array([np.argmax(self.evidence)]))
-        patches = self.pieces.patches
-        weights = np.exp(self.evidence - self.total)
-        distances = np.sum((patches.points[self.rows] - points[0]) ** 2, axis=1)
-        deviation = float(np.sqrt(weights @ distances + patches.size**2))
-        return points[0], normals[0], forces[0], deviation
-
-    def _places(self, which: Indices) -> tuple[Array, Array, Array]:
-        """Returns points, normals and forces (n, 3) of some pieces, in the link frame."""
-        assert self.pieces is not None, 'a link without surface has no places'
-        patches, rows, mean, units = self.pieces.patches, self.rows[which], self.mean, self.units
-        size, tangents, normals = patches.size, self.pieces.tangents[rows], patches.normals[rows]
-        # Offset within the piece: d f / f, clipped at its edge.
-        force, change = self.force[which], mean[which, 3:] * units[0]
-        pushing = (force > 0.0)[:, np.newaxis]
-        along = np.divide(size * change, force[:, np.newaxis], np.zeros_like(change), where=pushing)
-        shift = np.clip(along, -2.0 * size, 2.0 * size)
-        points = patches.points[rows] + np.einsum('nij,nj->ni', tangents, shift)
-        tangential = mean[which, 1:3] * units[1:3]
-        forces = np.einsum('nij,nj->ni', tangents, tangential) - force[:, np.newaxis] * normals
-        return points, normals, forces
-
-
-class Pieces:
-    """Constant part of G for the pieces of a surface: wrenches per unit of each unknown."""
-
-    def __init__(self, patches: Patches, total_area: float) -> None:
-        n, p = patches.normals, patches.points
+    def __init__(self, name: str, surface: Surface | None) -> None:
+        self.name, self.surface = name, surface
+        if surface is None:
+            return
+        n, p = surface.normals, surface.points
         # Tangents: start from the axis that is least aligned with the normal.
-        least = np.eye(3)[np.argmin(np.abs(n), axis=1)]
-        first = np.cross(n, least)
+        first = np.cross(n, np.eye(3)[np.argmin(np.abs(n), axis=1)])
         first /= np.linalg.norm(first, axis=1, keepdims=True)
         self.tangents = np.stack([first, np.cross(n, first)], axis=2)
         directions = np.concatenate([-n[..., np.newaxis], self.tangents], axis=2)
+        # Wrenches (n, 6, 5) per unit of each unknown. A shift d along a tangent changes the torque
+        # of the inward force by d x (-n).
         self.wrenches = np.zeros((len(p), 6, 5))
         self.wrenches[:, :3, :3] = directions
         self.wrenches[:, 3:, :3] = np.cross(p[..., np.newaxis], directions, axis=1)
-        # A shift d along a tangent changes the torque of the inward force by d x (-n).
         self.wrenches[:, 3:, 3:] = np.cross(self.tangents, -n[..., np.newaxis], axis=1)
-        self.patches = patches
-        self._log_share = np.log(patches.areas / total_area)
-
-    def explain(
-        self, problem: Problem, noises: Sequence[Noise], force: float, rows: Indices
-    ) -> list[Hypotheses]:
-        """Computes evidence and posterior of some pieces for each noise level.
-
-        Args:
-            problem: the torques.
-            noises: the noise levels.
-            force: typical force [N].
-            rows: indices of the pieces.
-        """
-        tangential, along = problem.friction * force, self.patches.size * force
-        units = np.array([force, tangential, tangential, along, along])
-        weights = np.array([[noise.weights] for noise in noises])
-        evidence, mean, residuals = problem.kernel(
-            problem.J, problem.torque, weights, units, self.wrenches[rows]
-        )
-        evidence += self._log_share[rows] + [[noise.log_weight] for noise in noises]
-        return [
-            Hypotheses(noise, e, r, self, rows, x, units)
-            for noise, e, x, r in zip(noises, evidence, mean, residuals, strict=True)
-        ]
+        self.log_share = np.log(surface.areas / surface.areas.sum())
 
 
-class Link:
-    """A link that can be touched, with its surface as coarse and fine pieces, if it is known."""
+@dataclass(frozen=True, eq=False)
+class _Hypotheses:
+    """Contacts on the pieces of a link, for each noise level.
 
-    def __init__(self, name: str, surface: Surface | None) -> None:
-        self.name = name
-        self.surface = surface
-        if surface is not None:
-            total = float(surface.fine.areas.sum())
-            self.coarse, self.fine = Pieces(surface.coarse, total), Pieces(surface.fine, total)
-            self._all = np.arange(len(surface.coarse.areas))
-
-    def explain(self, problem: Problem, noises: Sequence[Noise]) -> list[Hypotheses]:
-        """Computes the first hypotheses for each noise level."""
-        if self.surface is None:
-            return [_anywhere(problem, noise) for noise in noises]
-        return self.coarse.explain(problem, noises, problem.guess, self._all)
-
-    def refined(self, problem: Problem, first: Hypotheses) -> Hypotheses:
-        """Returns the fine pieces within the likeliest coarse ones, at the force found there."""
-        if self.surface is None:
-            return first
-        kept = np.argsort(first.evidence)[-MAX_REFINED:]
-        weights = np.exp(first.evidence[kept] - first.evidence[kept[-1]])
-        force = problem.force(float(weights @ first.force[kept] / weights.sum()))
-        rows = np.concatenate([self.surface.members[i] for i in kept])
-        return self.fine.explain(problem, [first.noise], force, rows)[0]
-
-
-def _anywhere(problem: Problem, noise: Noise) -> Hypotheses:
-    """Returns the hypothesis of any force and torque on a link without a surface.
-
-    The equations are those above with x = (f, tau) ~ N(0, 1), in units of a force and that force
-    times EXTENT.
+    Attributes:
+        evidence: (levels, n) log of the probability density, including the area of the piece.
+        mean: (levels, n, 5) posterior mean of the unknowns x [N or Nm].
+        residuals: (levels, n, nv) residuals of the torques, in units of their stated noise.
     """
-    J, y, force = problem.J * noise.weights, problem.torque * noise.weights, problem.guess
-    for _ in range(2):  # the second time with the force that the first one found
-        units = force * np.array([1.0, 1.0, 1.0, EXTENT, EXTENT, EXTENT])
-        A = J.T * units
-        C = np.eye(6) + A.T @ A
-        mean: Array = np.asarray(np.linalg.solve(C, A.T @ y), dtype=np.float64)
-        force = problem.force(float(np.linalg.norm(mean[:3] * units[:3])))
-    residuals = y - A @ mean
-    quadratic = residuals @ residuals + mean @ mean
-    # On any surface, half of all force directions would pull.
-    evidence = np.log(0.5) - 0.5 * (quadratic + np.linalg.slogdet(C)[1]) + noise.log_weight
-    return Hypotheses(
-        noise, np.array([evidence]), residuals[np.newaxis], None, NO_ROWS, mean[np.newaxis], units
-    )
+
+    evidence: Array
+    mean: Array
+    residuals: Array
+
+    def places(self, link: _Link, level: int, which: Indices) -> tuple[Array, Array]:
+        """Returns points and forces (n, 3) of some pieces, in the link frame."""
+        surface, mean = link.surface, self.mean[level, which]
+        assert surface is not None, 'a link without surface has no places'
+        tangents, normals, force = link.tangents[which], surface.normals[which], mean[:, :1]
+        # Offset within the piece: d f / f, clipped at its edge.
+        change = np.divide(mean[:, 3:], force, np.zeros_like(mean[:, 3:]), where=force > 0.0)
+        shift = np.clip(change, -2.0 * surface.size, 2.0 * surface.size)
+        points = surface.points[which] + np.einsum('nij,nj->ni', tangents, shift)
+        return points, np.einsum('nij,nj->ni', tangents, mean[:, 1:3]) - force * normals
 
 
 class ContactLocator:
@@ -393,16 +207,13 @@ class ContactLocator:
         self._noise = per_entry('noise', noise, robot.nv, least=1e-9, infinite=True)
         self._noise[: robot.model.root_joint_nv] = np.inf
         self._friction = friction
-        self._at_rest = AT_REST * motion_scales(robot)
         for argument, links in (('surfaces', surfaces), ('without_surface', unseen)):
             for name in links:
                 if name not in robot.frame_names:
                     raise UnknownFrameError(argument, name, robot.frame_names)
-        self._links = [
-            Link(name, surface) for name, surface in surfaces.items() if self._is_loaded(name)
-        ]
+        self._links = [_Link(*pair) for pair in surfaces.items() if self._is_loaded(pair[0])]
         if self._links:  # without any surface no location can be found
-            self._links += [Link(name, None) for name in unseen if self._is_loaded(name)]
+            self._links += [_Link(name, None) for name in unseen if self._is_loaded(name)]
 
     @property
     def links(self) -> tuple[str, ...]:
@@ -426,8 +237,6 @@ class ContactLocator:
         for link in self.links:
             check()
             self._robot.jacobian(q, link, 'local')
-        for link in self._surfaces():
-            check()
             self._robot.forward_kinematics(q, link)
         check()
         self._robot.kernel('location_evidence').wait()
@@ -437,7 +246,6 @@ class ContactLocator:
         q: ArrayLike,
         external_torque: ArrayLike,
         ignored: NDArray[np.bool_] | None = None,
-        v: ArrayLike | None = None,
         deviation: ArrayLike | None = None,
     ) -> ContactLocation | None:
         """Finds the contact that explains the torques best; None without links or torques.
@@ -446,7 +254,6 @@ class ContactLocator:
             q: (nq) configuration.
             external_torque: (nv), tared [Nm or N].
             ignored: (nv) mask of joints whose torque is invalid at this sample.
-            v: (nv) velocities, to select joints with possible friction errors; None means at rest.
             deviation: (nv) standard deviation of the torques at this state, if it is larger than
                 the noise given to the constructor.
 
@@ -457,65 +264,132 @@ class ContactLocator:
         noise = self._noise.copy()
         if ignored is not None:
             noise[ignored] = np.inf
-        used = np.isfinite(noise)
-        largest = np.abs(torque[used]).max(initial=0.0)
+        largest = np.abs(torque[np.isfinite(noise)]).max(initial=0.0)
         if not self._links or largest == 0.0:
             return None
         if deviation is not None:
-            noise = np.maximum(noise, finite_vector('deviation', deviation, len(used)))
-        moving = np.zeros(len(used), dtype=bool)
-        if v is not None:
-            moving = np.abs(finite_vector('v', v, len(used))) > self._at_rest
-        noises = possible_noises(np.hypot(noise, MODEL_ERROR * largest), moving)
-        kernel, guess = self._robot.kernel('location_evidence'), largest / LEVER
-        problems = [
-            Problem(kernel, self._robot.jacobian(q, name, 'local'), torque, self._friction, guess)
-            for name in self.links
-        ]
-        first = [
-            link.explain(problem, noises)
-            for link, problem in zip(self._links, problems, strict=True)
-        ]
-        least = max(one.total for of_link in first for one in of_link) - NEGLIGIBLE
-        # Log evidence of each link, and its part at the stated noise; refined likeliest hypotheses.
-        evidence, stated = np.full((2, len(first)), -np.inf)
-        best: list[Hypotheses | None] = []
-        for i, (link, problem, of_link) in enumerate(
-            zip(self._links, problems, first, strict=True)
-        ):
-            fine = [link.refined(problem, one) for one in of_link if one.total >= least]
-            among = fine or of_link
-            evidence[i] = np.logaddexp.reduce([one.total for one in among])
-            if among[0].noise is noises[0]:
-                stated[i] = among[0].total
-            best.append(max(fine, key=lambda one: one.total, default=None))
-        robot = PosedSurfaces(self._robot, self._surfaces(), q)
-        for i in np.flatnonzero(evidence > evidence.max() + np.log(HIDDEN)).tolist():
-            before = best[i]
-            if before is not None and before.pieces is not None:
-                best[i] = after = before.hidden(robot, i)
-                evidence[i] += after.total - before.total
-                stated[i] += after.total - before.total
-        seen = np.array([one is not None for one in best])
-        likeliest = int(np.argmax(np.where(seen, evidence, -np.inf)))
-        found = best[likeliest]
-        assert found is not None, 'of the likeliest link at least'
-        all_links = np.logaddexp.reduce(evidence)
-        # Probability that the noise is as stated.
-        certain = min(float(np.exp(np.logaddexp.reduce(stated) - all_links)), 1.0)
-        if found.pieces is None:
-            certain = 0.0  # any force and any torque: that explains nearly everything
-        by_link = {
-            link: float(np.exp(one - all_links))
-            for link, one in zip(self.links, evidence, strict=True)
-        }
-        name = self.links[likeliest]
-        probability = (1.0 - UNDESCRIBED * (1.0 - certain)) * by_link[name]
-        return ContactLocation(name, probability, by_link, *found.place(), found.misfit)
+            noise = np.maximum(noise, finite_vector('deviation', deviation, len(noise)))
+        noise = np.hypot(noise, MODEL_ERROR * largest)
+        found = []
+        for link, name in zip(self._links, self.links, strict=True):
+            given = link, self._robot.jacobian(q, name, 'local'), torque, noise
+            sample = self._explain(*given, largest / LEVER, NOISE_RATIOS[:1], SAMPLE)
+            weights = np.exp(sample.evidence[0] - sample.evidence.max())
+            force = weights @ np.linalg.norm(sample.mean[0, :, :3], axis=1) / weights.sum()
+            found.append(self._explain(*given, max(float(force), MIN_FORCE * largest / LEVER)))
+        self._occlude(q, found)
+        # Log evidence of each link at each noise level.
+        evidence = np.array([np.logaddexp.reduce(some.evidence, axis=1) for some in found])
+        by_link = np.logaddexp.reduce(evidence, axis=1)
+        total, index = np.logaddexp.reduce(by_link), int(by_link.argmax())
+        link, best, level = self._links[index], found[index], int(evidence[index].argmax())
+        piece = best.evidence[level].argmax()
+        residuals = best.residuals[level, piece][np.isfinite(noise)]
+        # Probability that the noise is as stated. A link without surface explains nearly anything.
+        certain = 0.0
+        point, normal, pushed, spread = np.zeros(3), np.zeros(3), np.zeros(3), math.inf
+        if link.surface is not None:
+            certain = min(float(np.exp(np.logaddexp.reduce(evidence[:, 0]) - total)), 1.0)
+            points, forces = best.places(link, level, np.array([piece]))
+            point, normal, pushed = points[0], link.surface.normals[piece], forces[0]
+            weights = np.exp(best.evidence[level] - evidence[index, level])
+            distances = np.sum((link.surface.points - point) ** 2, axis=1)
+            spread = float(np.sqrt(weights @ distances + link.surface.size**2))
+        shares = np.exp(by_link - total)
+        return ContactLocation(
+            link=link.name,
+            probability=float((1.0 - UNDESCRIBED * (1.0 - certain)) * shares[index]),
+            probabilities=dict(zip(self.links, shares.tolist(), strict=True)),
+            point=point,
+            normal=normal,
+            force=pushed,
+            deviation=spread,
+            misfit=float(np.sqrt(np.mean(residuals**2))),
+        )
 
-    def _surfaces(self) -> dict[str, Patches]:
-        """Returns the fine pieces of the links that have a surface."""
-        return {link.name: link.surface.fine for link in self._links if link.surface is not None}
+    def _explain(
+        self,
+        link: _Link,
+        J: Array,
+        torque: Array,
+        noise: Array,
+        force: float,
+        ratios: Array = NOISE_RATIOS,
+        step: int = 1,
+    ) -> _Hypotheses:
+        """Computes evidence and posterior of every ``step``-th piece for each noise level.
+
+        Args:
+            link: the link.
+            J: (6, nv) its Jacobian, in its frame.
+            torque, noise: (nv) external torques and their stated deviation [Nm or N].
+            force: typical force [N].
+            ratios: (levels) ratio of the noise to the stated one.
+            step: 1 for all pieces.
+        """
+        weights = 1.0 / (ratios[:, np.newaxis] * noise)
+        prior = np.where(ratios == 1.0, AS_STATED, (1.0 - AS_STATED) / (len(NOISE_RATIOS) - 1))
+        used = np.isfinite(noise)
+        constant = np.log(prior) - np.log(ratios) * used.sum()
+        if link.surface is None:
+            units = force * np.array([1.0, 1.0, 1.0, EXTENT, EXTENT, EXTENT])
+            A, y = weights[..., np.newaxis] * J.T * units, weights * torque
+            C = np.eye(6) + A.swapaxes(1, 2) @ A
+            mean = np.linalg.solve(C, np.einsum('lij,li->lj', A, y)[..., np.newaxis])[..., 0]
+            residuals = y - np.einsum('lij,lj->li', A, mean)
+            quadratic = np.sum(residuals**2, axis=1) + np.sum(mean**2, axis=1)
+            # On any surface, half of all force directions would pull.
+            evidence = np.log(0.5) - 0.5 * (quadratic + np.linalg.slogdet(C)[1])
+            evidence, mean, residuals = (x[:, np.newaxis] for x in (evidence, mean, residuals))
+        else:
+            tangential, along = self._friction * force, link.surface.size * force
+            units = np.array([force, tangential, tangential, along, along])
+            evidence, mean, residuals = self._robot.kernel('location_evidence')(
+                J, torque, weights[:, np.newaxis], units, link.wrenches[::step]
+            )
+            evidence = evidence + link.log_share[::step]
+        scaled = residuals * ratios[:, np.newaxis, np.newaxis]
+        return _Hypotheses(evidence + constant[:, np.newaxis], units * mean, scaled)
+
+    def _occlude(self, q: ArrayLike, found: list[_Hypotheses]) -> None:
+        """Reduces the evidence of likely pieces at which the robot leaves no room for a hand."""
+        poses = [self._robot.forward_kinematics(q, link.name) for link in self._links]
+        pieces = [
+            (x.surface.points @ X[:3, :3].T + X[:3, 3], x.surface.areas)
+            for x, X in zip(self._links, poses, strict=True)
+            if x.surface is not None
+        ]
+        centers, areas = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
+        least = max(some.evidence.max() for some in found) + np.log(MIN_SHARE)
+        for link, X, some in zip(self._links, poses, found, strict=True):
+            level, _ = np.unravel_index(some.evidence.argmax(), some.evidence.shape)
+            likely = np.flatnonzero(some.evidence[level] > least)
+            if likely.size and link.surface is not None:
+                points, forces = some.places(link, int(level), likely)
+                points, away = points @ X[:3, :3].T + X[:3, 3], -forces @ X[:3, :3].T
+                some.evidence[:, likely[occluded(points, away, centers, areas)]] += np.log(HIDDEN)
+
+
+def occluded(points: Array, away: Array, centers: Array, areas: Array) -> NDArray[np.bool_]:
+    """Returns whether a part of the robot is close in front of points.
+
+    Args:
+        points: (n, 3) points [m].
+        away: (n, 3) directions in which a hand is expected, of any length; zero: not occluded.
+        centers, areas: (m, 3), (m) pieces of the robot's surface [m], [m^2].
+    """
+    sizes = np.linalg.norm(away, axis=1, keepdims=True)
+    away = np.divide(away, sizes, np.zeros_like(away), where=sizes > 0.0)
+    # Distances along the lines of action, and squares of those from the points. In the middle of
+    # the points single precision is enough.
+    middle = points.mean(axis=0)
+    points, centers = (points - middle).astype(np.float32), (centers - middle).astype(np.float32)
+    along = away.astype(np.float32) @ centers.T - np.sum(away * points, axis=1)[:, np.newaxis]
+    squares = np.sum(points**2, axis=1)[:, np.newaxis] - 2.0 * points @ centers.T
+    squares += np.sum(centers**2, axis=1)
+    hits = squares - along**2 < (areas / np.pi).astype(np.float32)
+    found: NDArray[np.bool_] = (hits & (along > REACH[0]) & (along < REACH[1])).any(axis=1)
+    return found
 
 
 def links_without_surface(

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Samples the outer collision geometry of links as coarse and fine surface pieces."""
+"""Samples the outer collision geometry of links as surface pieces."""
 
 from __future__ import annotations
 
@@ -20,13 +20,16 @@ Indices = NDArray[np.intp]
 MIN_DOUBLE_AREA = 1e-12
 """Twice the area below which a triangle is degenerate [m^2]."""
 
+FINE = 0.5
+"""Edge of the triangles that form a piece, over that of its cell."""
+
 MIN_FACING = 0.8
 """Minimum cosine for a surface to face a direction; one of 26 directions always exceeds it."""
 
 
 @dataclass(frozen=True, eq=False)
-class Patches:
-    """Pieces of a surface.
+class Surface:
+    """Pieces of the outer surface of a link.
 
     Attributes:
         points: (n, 3) centers in the link frame [m].
@@ -41,22 +44,8 @@ class Patches:
     size: float
 
 
-@dataclass(frozen=True, eq=False)
-class Surface:
-    """Outer surface of a link at two resolutions.
-
-    Attributes:
-        coarse, fine: the pieces.
-        members: indices of the fine pieces of each coarse piece.
-    """
-
-    coarse: Patches
-    fine: Patches
-    members: tuple[Indices, ...]
-
-
 def sample_surfaces(
-    geometry: Mapping[str, ArrayLike], resolution: float = 0.008
+    geometry: Mapping[str, ArrayLike], resolution: float = 0.012
 ) -> dict[str, Surface]:
     """Divides the link geometry into surface pieces; takes about 0.1 s per link.
 
@@ -66,15 +55,14 @@ def sample_surfaces(
     Args:
         geometry: triangle corners (n, 3, 3) of each link in its frame [m], from
             ``read_collision_geometry``.
-        resolution: edge of the grid cells that form fine pieces [m]; cells of coarse pieces are
-            four times as large.
+        resolution: edge of the grid cells that form the pieces [m].
 
     Raises:
         InvalidArgumentError: a geometry has a wrong shape or no area, or the resolution is invalid.
     """
     check_positive('resolution', resolution)
     return {
-        link: _sampled(_checked(link, triangles), 4.0 * resolution, resolution)
+        link: _sampled(_checked(link, triangles), resolution)
         for link, triangles in geometry.items()
     }
 
@@ -86,19 +74,26 @@ def _checked(link: str, triangles: ArrayLike) -> Array:
     return corners
 
 
-def _sampled(triangles: Array, coarse: float, fine: float) -> Surface:
-    small = _cut(triangles, fine)
+def _sampled(triangles: Array, resolution: float) -> Surface:
+    small = _cut(triangles, FINE * resolution)
     normals, areas = _areas(small)
-    kept = areas > 0.0
-    points, normals, areas = small[kept].mean(axis=1), normals[kept], areas[kept]
-    outside = _seen(points, normals, fine)
+    used = areas > 0.0
+    points, normals, areas = small[used].mean(axis=1), normals[used], areas[used]
+    outside = _seen(points, normals, FINE * resolution)
     points, normals, areas = points[outside], normals[outside], areas[outside]
-    pieces = _averaged(_groups(points, normals, fine), points, normals, areas, fine)
-    groups = _groups(pieces.points, pieces.normals, coarse)
-    large = _averaged(groups, pieces.points, pieces.normals, pieces.areas, coarse)
-    order = np.argsort(groups, kind='stable')
-    members = np.split(order, np.cumsum(np.bincount(groups))[:-1])
-    return Surface(large, pieces, tuple(members))
+    groups = _groups(points, normals, resolution)
+    total = np.bincount(groups, areas).astype(np.float64)
+    middles, sums = (
+        np.column_stack([np.bincount(groups, areas * column) for column in vectors.T])
+        for vectors in (points, normals)
+    )
+    return Surface(
+        points=middles / total[:, np.newaxis],
+        normals=sums / np.linalg.norm(sums, axis=1, keepdims=True),
+        areas=total,
+        # Uniform distribution over a cell: edge length / sqrt(12).
+        size=resolution / np.sqrt(12.0),
+    )
 
 
 def _areas(triangles: Array) -> tuple[Array, Array]:
@@ -161,18 +156,3 @@ def _numbered(rows: Array) -> Indices:
     spans = (rows.max(axis=0) - lowest + 1.0).astype(np.int64)
     keys = np.ravel_multi_index((rows - lowest).astype(np.int64).T, tuple(spans))
     return np.unique(keys, return_inverse=True)[1].reshape(-1)
-
-
-def _averaged(groups: Indices, points: Array, normals: Array, areas: Array, cell: float) -> Patches:
-    total = np.bincount(groups, areas).astype(np.float64)
-    middles, sums = (
-        np.column_stack([np.bincount(groups, areas * column) for column in vectors.T])
-        for vectors in (points, normals)
-    )
-    # Uniform distribution over a cell: edge length / sqrt(12).
-    return Patches(
-        points=middles / total[:, np.newaxis],
-        normals=sums / np.linalg.norm(sums, axis=1, keepdims=True),
-        areas=total,
-        size=cell / np.sqrt(12.0),
-    )

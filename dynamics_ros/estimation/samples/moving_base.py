@@ -77,6 +77,14 @@ class MovingBase:
         """Stamp of the newest sample [ns]; ``NEVER`` if there is none."""
         return self._samples[-1].stamp if self._samples else NEVER
 
+    @property
+    def interval(self) -> float:
+        """Usual interval of the samples [ns]; 0 while unknown."""
+        samples = self._samples
+        if len(samples) < 2 or samples[0].stamp == LONG_AGO:
+            return 0.0
+        return (samples[-1].stamp - samples[0].stamp) / (len(samples) - 1)
+
     def add(self, sample: BaseSample) -> bool:
         """Adds a sample; returns False if it is older than the newest one."""
         if sample.stamp < self.stamp:

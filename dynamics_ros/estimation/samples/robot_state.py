@@ -33,6 +33,8 @@ class RobotState(NamedTuple):
         stale_mask: (nv) the same as a mask.
         ages: (nv) age of the newest report of each joint at that time [ns], zero if it is newer;
             None if all values are from one message.
+        overdue: (nv) mask of joints whose next report is late, by the usual interval of their
+            publisher; None if there are none.
         not_finite: joints whose newest reported position is NaN or infinite; their values here are
             older. A node that commands such a joint must brake at once.
     """
@@ -46,6 +48,7 @@ class RobotState(NamedTuple):
     stale: tuple[str, ...]
     stale_mask: NDArray[np.bool_]
     ages: Stamps | None = None
+    overdue: NDArray[np.bool_] | None = None
     not_finite: tuple[str, ...] = ()
 
     @property

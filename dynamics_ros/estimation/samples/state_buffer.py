@@ -28,7 +28,7 @@ from .reports import (
 )
 from .resolution import CompleteMessage, RefusedMessage, Resolution, Selection
 from .robot_state import RobotState
-from .timeline import Indices, Stamps, Timeline
+from .timeline import OVERDUE_AFTER, Indices, Stamps, Timeline
 
 ODOMETRY = 'odom'
 
@@ -211,7 +211,8 @@ class StateBuffer:
             return None
         for name in target.unknown:
             self._count_unknown(name, len(times))
-        self.timeline.skip_to(int(times[-1]))
+        for time in times[-2:].tolist():
+            self.timeline.skip_to(time)
         self.unusable.clear()
         self._whole = CompleteMessage(int(times[-1]), selection, values[-1])
         numbers = np.tile(self._blank, (len(times), 1))
@@ -329,7 +330,7 @@ class StateBuffer:
         """Adds the latest complete message to the timeline if that was deferred."""
         whole, self._whole = self._whole, None
         if whole is not None:
-            self.timeline.store(whole.selection.which, whole.values, whole.time)
+            self.timeline.store_complete(whole.selection.which, whole.values, whole.time)
 
     def update_base(self, odometry: OdometryValues, names: Iterable[str]) -> None:
         """Merges the pose and twist of a moving base.
@@ -384,7 +385,7 @@ class StateBuffer:
         if self.unreachable or (base_required and self._base_nq and not base_known):
             return None
         whole = self._whole
-        mask, ages = self._nothing_stale, None
+        mask, ages, overdue = self._nothing_stale, None, None
         stale: tuple[str, ...] = ()
         if whole is not None:
             now, names = whole.time, self.joint_names
@@ -407,7 +408,12 @@ class StateBuffer:
             ages = self._no_ages
             if oldest < now:
                 ages = np.zeros(self.robot.nv, dtype=np.int64)
-                ages[self._v_index] = np.maximum(now - timeline.stamps[: len(self.joint_names)], 0)
+                count = len(self.joint_names)
+                ages[self._v_index] = np.maximum(now - timeline.stamps[:count], 0)
+                late = timeline.overdue()
+                if late is not None and late[:count].any():
+                    overdue = np.zeros(self.robot.nv, dtype=bool)
+                    overdue[self._v_index] = late[:count]
             if 0 < int(self.joint_timeout * NANOSECONDS) < max(now - oldest, newest - now):
                 positions, velocities, efforts = timeline.stamps.reshape(3, -1)
                 old = self._too_old(positions)
@@ -426,11 +432,14 @@ class StateBuffer:
             if age:
                 ages = ages.copy()
                 ages[: self._base_nv] = age
+                if age > OVERDUE_AFTER * base.interval > 0.0:
+                    overdue = np.zeros(self.robot.nv, dtype=bool) if overdue is None else overdue
+                    overdue[: self._base_nv] = True
             if self._too_old(np.array(base.stamp)):
                 stale, mask = (ODOMETRY, *stale), mask.copy()
                 mask[: self._base_nv] = True
         return RobotState(
-            *(now, q, v, effort, velocity_missing, effort_missing, stale, mask, ages),
+            *(now, q, v, effort, velocity_missing, effort_missing, stale, mask, ages, overdue),
             not_finite=self.not_finite if self.unusable else (),
         )
 

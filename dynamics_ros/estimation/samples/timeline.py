@@ -33,6 +33,11 @@ Indices = NDArray[np.intp]
 MIN_MESSAGES = 3
 """Number of messages after which a publisher takes part in the synchronization."""
 
+OVERDUE_AFTER = 0.95
+"""Number of usual intervals after which the next message of a publisher is late. With alternating
+publishers the reports are newer than that, and a single outdated momentum appears as a large
+external torque."""
+
 MAX_MISSED = 3
 """Number of messages of one publisher during which it waits for another: two consecutive messages
 of that one may be lost."""
@@ -105,12 +110,12 @@ class Publisher:
     def record(self, stamp: int) -> None:
         """Updates the interval with a message [ns]."""
         self.missed.clear()
-        interval, first = stamp - self.stamp, not self.count
+        interval = stamp - self.stamp
         if interval <= 0:
             return
-        self.stamp = stamp
+        first, self.stamp = self.stamp == NEVER, stamp
         self.count = min(self.count + 1, MIN_MESSAGES)
-        if first or not self.interval:
+        if not self.interval:
             self.interval = 0.0 if first else interval
         else:
             self.interval *= STEP if interval > self.interval else 1.0 / STEP
@@ -205,6 +210,7 @@ class Timeline:
         self.base = base
         self.changes = 0
         self.newest = self.moment = NEVER
+        self._interval = 0  # between the last complete messages
         self.due = False
         self.dropped = self.merged = 0
         # One additional quantity: the base.
@@ -260,8 +266,30 @@ class Timeline:
 
     def skip_to(self, stamp: int) -> None:
         """Records the stamp [ns] of a complete message that is not older than any other."""
+        if self.newest != NEVER:
+            self._interval = stamp - self.newest
         self.newest = self.moment = stamp
         self.due = True
+
+    def overdue(self) -> NDArray[np.bool_] | None:
+        """Returns the mask (size) of quantities whose next report is late; None if none is."""
+        mask = None
+        for publisher in self._publishers.values():
+            if publisher.interval > 0.0:
+                # Of a message, single values may be missing.
+                stamps = self.stamps[publisher.which]
+                late = self.moment - stamps > OVERDUE_AFTER * publisher.interval
+                late &= stamps <= publisher.stamp
+                if late.any():
+                    mask = np.zeros(len(self.stamps), dtype=bool) if mask is None else mask
+                    mask[publisher.which] |= late
+        return mask
+
+    def store_complete(self, which: Indices, values: Array, stamp: int) -> None:
+        """Stores the last of the messages that were recorded by ``skip_to``."""
+        publisher = self.store(which, values, stamp)
+        if publisher is not None and self._interval > 0:
+            publisher.stamp, publisher.interval = stamp, self._interval
 
     def store(
         self, which: Indices, values: Array, stamp: int, message: Indices | None = None

@@ -27,9 +27,6 @@ Vector = NDArray[np.float64]
 PERIOD = 100_000_000
 """Time between two samples, after which the observer's output is independent [ns]."""
 
-MAX_WEIGHT = 2.0
-"""Maximum weight of a sample after a pause, in periods."""
-
 FULL_FRICTION = 3.0
 """Multiple of ``friction_velocity`` above which dry friction has its full magnitude."""
 
@@ -61,7 +58,7 @@ class FrictionAdaptation:
 
     Attributes:
         bound: (nv) largest change; 0 disables the adaptation of a joint [Nm or N].
-        change: (nv) applied change, read-only [Nm or N].
+        change: (nv) applied change, never modified in place [Nm or N].
         deviation: (nv) standard deviation of the change from the scatter of the residuals; 0 for a
             joint without learned change. It does not include a constant error of the torque that
             always opposed the motion [Nm or N].
@@ -95,11 +92,13 @@ class FrictionAdaptation:
         self._coulomb = coulomb
         self._friction_velocity = np.broadcast_to(friction_velocity, nv)
         self.bound = DEFAULT_SHARE * coulomb if bound is None else bound
-        self.change, self.deviation = _read_only(np.zeros(nv)), np.zeros(nv)
+        self.change, self.deviation = np.zeros(nv), np.zeros(nv)
         # Neither dry friction nor breakaway friction may become negative.
         least = np.minimum(coulomb, coulomb + stribeck)
         self._lowest = -np.minimum(self.bound, np.maximum(least, 0.0))
-        self._half = 0.5 * time_constant
+        # Memory of the means, and delay of the change, in periods.
+        self._decay = float(np.exp(-PERIOD * 1e-9 / (0.5 * time_constant)))
+        self._independent = max(0.5 * time_constant / CORRELATION_TIME, 1.0)
         self._speed = np.maximum(speed, FULL_FRICTION * self._friction_velocity)
         self.reasons = [NEW] * nv
         self.restart()
@@ -129,15 +128,20 @@ class FrictionAdaptation:
 
         The stored residuals are cleared, because they may belong to another payload.
         """
-        if not np.array_equal(self._coulomb, other._coulomb):
-            return
-        self._set_change(other.change)
-        self.deviation = other.deviation
-        self.restart()
+        if np.array_equal(self._coulomb, other._coulomb):
+            self._set_change(other.change)
+            self.deviation = other.deviation
+            self.restart()
 
     def uncertainty(self, v: Vector) -> Vector:
         """Returns the torque deviation (nv) due to the changes at a velocity (nv) [Nm or N]."""
         return self.deviation * np.abs(self._signs(v))
+
+    def batch_size(self, stamps: NDArray[np.int64]) -> int:
+        """Returns how many of consecutive samples are processed before friction may change."""
+        if stamps[0] < self._last:
+            return 1
+        return min(int(stamps.searchsorted(self.next)) + 1, len(stamps))
 
     def add(
         self, stamp: int, v: Vector, external: Vector, suspected: bool, usable: bool = True
@@ -153,72 +157,51 @@ class FrictionAdaptation:
                 bound can cause is used all the same: a constant push cancels out.
             usable: whether the external torques are valid.
         """
-        # What friction within the bound can cause is no reason to wait: it would never be learned.
-        bounded = (self.bound > 0.0) & np.isfinite(external)
-        beyond = np.abs(external) > np.where(bounded, self.bound, np.inf)
-        suspected = suspected and bool(beyond.any() or not (self.bound > 0.0).any())
+        adapts = self.bound > 0.0
+        bounded = adapts & np.isfinite(external)
+        if suspected:
+            # What friction within the bound can cause would else never be learned.
+            beyond = np.abs(external) > np.where(bounded, self.bound, np.inf)
+            suspected = bool(beyond.any() or not adapts.any())
         if suspected or self._suspected is None or stamp < self._last:
             self._suspected = stamp
         if not usable or self._last <= stamp < self.next:
             return
-        weight = min((stamp - self._last) / PERIOD, MAX_WEIGHT) if stamp > self._last else 1.0
         forward = np.where(np.abs(v) >= self._speed, np.sign(v), 0.0)
         # After a reversal the observer's filter still contains the other direction.
-        continuing = (forward == self._direction) & (forward != 0.0) & (self.bound > 0.0)
-        continuing &= np.isfinite(external)
+        continuing = (forward == self._direction) & (forward != 0.0) & bounded
         self._last, self.next, self._direction = stamp, stamp + PERIOD, forward
         if stamp - self._suspected < MARGIN:
-            self.reasons = [CONTACT if bound > 0.0 else UNBOUND for bound in self.bound]
+            self.reasons = np.where(adapts, CONTACT, UNBOUND).tolist()
             return
-        if continuing.any():
-            residual = np.where(continuing, external - self.change * self._signs(v), 0.0)
-            self._learn(continuing, forward, residual, weight)
-        self._adapt(continuing, weight)
-
-    def _learn(
-        self, continuing: NDArray[np.bool_], forward: Vector, residual: Vector, weight: float
-    ) -> None:
-        """Stores external torques (nv) of moving joints, with the applied changes removed."""
-        keep = np.where(continuing, np.exp(-weight * PERIOD * 1e-9 / self._half), 1.0)
-        self._memory *= keep
+        keep = np.where(continuing, self._decay, 1.0)
+        residual = np.where(continuing, external - self.change * self._signs(v), 0.0)
+        powers = np.stack([np.ones_like(residual), residual, residual**2])[:, np.newaxis]
         added = (1.0 - keep) * np.stack([forward < 0.0, forward > 0.0])
-        self._memory += (
-            added * np.stack([np.ones_like(residual), residual, residual**2])[:, np.newaxis]
-        )
-
-    def _adapt(self, continuing: NDArray[np.bool_], weight: float) -> None:
-        """Moves the applied changes of moving joints towards the values that the memory implies."""
+        self._memory = keep * self._memory + added * powers
         weights, sums, squares = self._memory
         both = weights.min(axis=0) >= MIN_WEIGHT
         moving = continuing & both
+        if moving.any():
+            floored = np.maximum(weights, MIN_WEIGHT)
+            means = sums / floored
+            target = 0.5 * (means[0] - means[1])
+            share = np.where(moving, 1.0 - self._decay, 0.0)
+            self._set_change(self.change + share * (target - self.change))
+            scatter = np.maximum(squares / floored - means**2, 0.0)
+            count = np.maximum(floored * self._independent, 1.0)
+            deviation = 0.5 * np.sqrt((scatter / count).sum(axis=0))
+            self.deviation = np.where(moving, deviation, self.deviation)
+        at_bound = (self.change >= self.bound) | (self.change <= self._lowest)
         self.reasons = np.select(
-            [self.bound <= 0.0, ~continuing, ~both], [UNBOUND, SLOW, ONE_WAY], ADAPTING
+            [~adapts, ~continuing, ~both, at_bound], [UNBOUND, SLOW, ONE_WAY, AT_BOUND], ADAPTING
         ).tolist()
-        if not moving.any():
-            return
-        share = np.where(moving, -np.expm1(-weight * PERIOD * 1e-9 / self._half), 0.0)
-        floored = np.maximum(weights, MIN_WEIGHT)
-        mean_backward, mean_forward = means = sums / floored
-        target = 0.5 * (mean_backward - mean_forward)
-        self._set_change(self.change + share * (target - self.change))
-        scatter = np.maximum(squares / floored - means**2, 0.0)
-        count = np.maximum(floored * self._half / CORRELATION_TIME, 1.0)
-        deviation = 0.5 * np.sqrt((scatter / count).sum(axis=0))
-        self.deviation = np.where(moving, deviation, self.deviation)
-        held = moving & ((self.change >= self.bound) | (self.change <= self._lowest))
-        for i in np.flatnonzero(held):
-            self.reasons[i] = AT_BOUND
 
     def _set_change(self, change: Vector) -> None:
-        self.change = _read_only(np.clip(change, self._lowest, self.bound))
+        self.change = np.clip(change, self._lowest, self.bound)
         if self._apply is not None:
             self._apply(self.coulomb)
 
     def _signs(self, v: Vector) -> Vector:
         pairs = zip(v.tolist(), self._friction_velocity.tolist(), strict=True)
         return np.array([smooth_sign(x, speed) for x, speed in pairs])
-
-
-def _read_only(vector: Vector) -> Vector:
-    vector.flags.writeable = False
-    return vector

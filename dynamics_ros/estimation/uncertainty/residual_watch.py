@@ -87,9 +87,8 @@ class ResidualWatch:
         self._names = {i: name for name, i in robot.joint_v_indices.items()}
         self._judges = not robot.model.root_joint_nv
         self._max_velocity = AT_REST * motion_scales(robot)
-        self._samples = np.zeros((WINDOW, robot.nv))
-        self._ways = np.zeros((WINDOW, robot.nv))
-        self._above = np.zeros((WINDOW, robot.nv))
+        # Residuals, directions of motion, and excess over the contact threshold.
+        self._stored = np.zeros((3, WINDOW, robot.nv))
         self._counts = np.zeros(robot.nv, dtype=int)
         self._last = self.fresh = 0
         self.next = 0 if self._judges else NEVER
@@ -106,13 +105,8 @@ class ResidualWatch:
         if first < self._last:
             return 1
         # Worst case: joints move at every sample, and one sample per period is used.
-        count, begin = CHECK_EVERY - self.fresh, max(first, self.next)
-        place = int(stamps.searchsorted(begin))
-        for _ in range(count - 1):
-            if place >= len(stamps):
-                break
-            place = max(place + 1, int(stamps.searchsorted(stamps[place] + PERIOD)))
-        return min(place + 1, len(stamps))
+        due = max(first, self.next) + (CHECK_EVERY - self.fresh - 1) * PERIOD
+        return min(int(stamps.searchsorted(due)) + 1, len(stamps))
 
     def add(self, stamp: int, external: Vector, v: Vector, above: Vector | float = 0.0) -> None:
         """Adds a sample.
@@ -128,10 +122,8 @@ class ResidualWatch:
         self._last, self.next = stamp, stamp + PERIOD
         moving = np.flatnonzero(np.abs(v) > self._max_velocity)
         if len(moving):
-            self._samples[self._counts[moving] % WINDOW, moving] = external[moving]
-            self._ways[self._counts[moving] % WINDOW, moving] = np.sign(v[moving])
-            above = np.broadcast_to(above, v.shape)
-            self._above[self._counts[moving] % WINDOW, moving] = above[moving]
+            values = np.stack([external, np.sign(v), np.broadcast_to(above, v.shape)])
+            self._stored[:, self._counts[moving] % WINDOW, moving] = values[:, moving]
             self._counts[moving] += 1
             self.fresh += 1
 
@@ -148,7 +140,7 @@ class ResidualWatch:
         self.fresh = 0
         measured, before = np.zeros(len(stated)), self.excess
         for i in np.flatnonzero(self._counts >= MIN_SAMPLES):
-            residuals = self._samples[: self._counts[i], i]
+            residuals = self._stored[0, : self._counts[i], i]
             measured[i] = GAUSSIAN_RATIO * np.median(np.abs(residuals - offset[i]))
         wrong = measured > np.where(before > 0.0, RIGHT, WRONG) * stated
         excess = np.zeros(len(stated))
@@ -156,7 +148,7 @@ class ResidualWatch:
         increase = np.zeros(len(stated))
         affected = wrong.any() & (measured > AFFECTED * stated)
         for i in np.flatnonzero(affected):
-            largest = float(self._above[: self._counts[i], i].max())
+            largest = float(self._stored[2, : self._counts[i], i].max())
             increase[i] = max(MARGIN * largest, HELD * self.increase[i], 0.0)
         pairs = (excess, before), (increase, self.increase)
         if all(np.all(np.abs(new - old) <= IGNORED_CHANGE * old) for new, old in pairs):
@@ -196,8 +188,8 @@ class ResidualWatch:
         """
         shares, signs = [], 0.0
         for i in joints:
-            ways = self._ways[: self._counts[i], i]
-            residuals = self._samples[: self._counts[i], i] - offset[i]
+            residuals, ways, _ = self._stored[:, : self._counts[i], i]
+            residuals = residuals - offset[i]
             if min((ways < 0.0).sum(), (ways > 0.0).sum()) >= MIN_WAY:
                 missing = 0.5 * (residuals[ways > 0.0].mean() - residuals[ways < 0.0].mean())
                 shares.append(missing**2 / np.square(residuals).mean())

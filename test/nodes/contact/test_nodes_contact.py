@@ -320,7 +320,7 @@ def test_a_push_on_a_link_is_located_on_its_surface(rig):
     """Pushed on the last link but two, where the six joints before it feel something."""
     geometry = read_collision_geometry(ARM).triangles
     link = ROBOT.body_names[5]
-    surface = sample_surfaces({link: geometry[link]})[link].fine
+    surface = sample_surfaces({link: geometry[link]})[link]
     J = ROBOT.jacobian(Q, link, 'local')
 
     def torque(index):
