@@ -154,7 +154,7 @@ def identify_with_payload(
     body = _carrier(robot, frame)
     first = identify(robot, empty, scale=scale)
     payload = _payload(first, empty, loaded, frame, body)
-    if payload.mass < -LIGHT * payload.mass_deviation:
+    if payload.mass < -LIGHT * np.sqrt(payload.covariance[0, 0]):
         raise UnusableRecordingError(
             f'the robot carries {-payload.mass:.2f} kg less with the payload than without: the '
             'last recording has to be the one with it; exchange the recordings, or repeat both runs'
