@@ -21,10 +21,7 @@ REMOVED = {
     'thresholds.sigmas': 'thresholds.false_alarms_per_hour; 0 means 5 standard deviations',
     'markers.torque_scale': 'markers.force_scale: torque arrows have five times its length',
     'marker_topics': 'RViz or Foxglove, which show markers; the page draws forces itself',
-    **dict.fromkeys(
-        ('contact_topic', 'gravity_topic', 'simulator'),
-        'a remapping: -r contact_node/contact_state:=NAME',
-    ),
+    **dict.fromkeys(('contact_topic', 'gravity_topic', 'simulator'), 'a remapping: -r OLD:=NEW'),
     'feet.normal': 'the frame of odom, whose z axis has to be the normal of the ground',
     **dict.fromkeys(
         ('collision.torque_gain', 'collision.admittance', 'collision.speed'),
