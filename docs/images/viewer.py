@@ -29,7 +29,7 @@ PATIENCE = 300.0
 """Seconds; drawing without a graphics card takes some of them."""
 
 SWITCHES = (
-    *('--headless=new', '--no-sandbox', '--no-first-run', '--window-size=1100,760'),
+    *('--headless=new', '--no-sandbox', '--no-first-run', '--window-size=1400,800'),
     *('--use-gl=angle', '--use-angle=swiftshader', '--enable-unsafe-swiftshader'),
 )
 CLOSE_NOTE = (
