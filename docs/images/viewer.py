@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import Vector3, Wrench
 from ros_harness import client, running
 from selenium import webdriver
+from selenium.common.exceptions import TimeoutException
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 
@@ -27,7 +29,7 @@ PATIENCE = 300.0
 """Seconds; drawing without a graphics card takes some of them."""
 
 SWITCHES = (
-    *('--headless=new', '--no-sandbox', '--no-first-run', '--window-size=1100,760'),
+    *('--headless=new', '--no-sandbox', '--no-first-run', '--window-size=1400,800'),
     *('--use-gl=angle', '--use-angle=swiftshader', '--enable-unsafe-swiftshader'),
 )
 CLOSE_NOTE = (
@@ -52,9 +54,6 @@ def main() -> None:
             lambda: all(ros.status(node).message.startswith('publishing') for node in NODES),
             patience=PATIENCE,
         )
-        push = ApplyWrench.Request(frame='tool0', duration=Duration(sec=3600))
-        push.wrench = Wrench(force=Vector3(y=8.0, z=-15.0))
-        ros.call(ApplyWrench, '/robot_simulator/apply_wrench', push)
         browser = webdriver.Chrome(options=options, service=Service(shutil.which('chromedriver')))
         try:
             browser.get(f'http://localhost:{PORT}')
@@ -62,12 +61,16 @@ def main() -> None:
             def told() -> str:
                 return str(browser.find_element(By.TAG_NAME, 'body').text)
 
-            ros.wait_for(lambda: 'contact at' in told(), period=0.5, patience=PATIENCE)
             ros.wait_for(lambda: 'base_link' in told(), period=0.5, patience=PATIENCE)
             browser.execute_script(CLOSE_NOTE)
-            # Some pictures later the shapes are there.
+            # Some pictures later the shapes are there; a busy machine may not draw one in time.
             for _ in range(5):
-                browser.get_screenshot_as_png()
+                with suppress(TimeoutException):
+                    browser.get_screenshot_as_png()
+            push = ApplyWrench.Request(frame='tool0', duration=Duration(sec=60))
+            push.wrench = Wrench(force=Vector3(y=8.0, z=-15.0))
+            ros.call(ApplyWrench, '/robot_simulator/apply_wrench', push)
+            ros.wait_for(lambda: 'contact at' in told(), period=0.5, patience=PATIENCE)
             browser.save_screenshot(str(HERE / 'viewer.png'))
         finally:
             browser.quit()

@@ -419,10 +419,8 @@ def _with_line(error: TypeError) -> str:
         )
     # Of linear algebra, of an array that was made by np.array.
     if found := re.search(r"(?:Cannot cast|for) ufunc '?(solve|inv)", message):
-        message = (
-            f"NumPy's {found[1]} takes no traced values; "
-            f'dynamics_ros.kernels.math.{found[1]} does, for small matrices'
-        )
+        cure = f'dynamics_ros.kernels.math.{found[1]} does, for small matrices'
+        message = f"NumPy's {found[1]} takes no traced values; {cure}"
     libraries = (str(Path(__file__).parents[1]), str(Path(np.__file__).parent))
     lines = traceback.extract_tb(error.__traceback__)
     own = [x for x in lines if not x.filename.startswith(libraries)]

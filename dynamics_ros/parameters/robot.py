@@ -29,10 +29,7 @@ REMOVED = {
         '~/set_gravity of dynamics_node, from a node that filters the IMU',
     ),
     'marker_topics': 'RViz or Foxglove, which show markers; the page draws forces itself',
-    **dict.fromkeys(
-        ('contact_topic', 'gravity_topic', 'simulator'),
-        'a remapping: -r contact_node/contact_state:=NAME',
-    ),
+    **dict.fromkeys(('contact_topic', 'gravity_topic', 'simulator'), 'a remapping: -r OLD:=NEW'),
     'feet.normal': 'the frame of odom, whose z axis has to be the normal of the ground',
     **dict.fromkeys(
         (
