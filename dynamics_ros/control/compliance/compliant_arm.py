@@ -24,6 +24,7 @@ from .gains import NO_LIMIT, RANGE_MARGINS, RANGE_SPRINGS, RANGES, TORQUE_LIMITS
 from .gains_by_settings import GainsBySettings
 from .guiding import Guiding, HeldPose
 from .impedance import (
+    HOLD,
     REST,
     ImpedanceController,
     ImpedanceState,
@@ -515,7 +516,8 @@ class CompliantArm:
 
     def _held_for(self, dt: float) -> float:
         """Interval of a step [s], or the longer time for which its torques may be held."""
-        return max(_interval(dt), self.hold)
+        assert self._memory is not None, 'start() comes first'
+        return max(_interval(dt), self.hold, float(self._memory[-HOLD]))
 
     def _sent(self, step: ImpedanceStep) -> Array:
         self._memory, self.tau, self.acting = step.memory, step.tau, step.acting
