@@ -3,9 +3,10 @@
 """impedance_controller_node at 1 kHz with small doses of whatever a robot, clients or disks may do.
 
 The arm is simulated by MuJoCo with rotors that the node does not know, in the time of the machine.
-If this process is held up, the arm is, too. An arm that the node has handed over is held by brakes,
-as by those of a driver, until the node is active again. The disk of the node is full, where this
-process may mount one. This part is skipped without MuJoCo or rclpy.
+No time passes for it while this process is late, or while the node waits for a processor that
+others use. An arm that the node has handed over is held by brakes, as by those of a driver, until
+the node is active again. The disk of the node is full, where this process may mount one. This part
+is skipped without MuJoCo or rclpy.
 """
 
 from __future__ import annotations
@@ -71,6 +72,8 @@ def run(options: argparse.Namespace) -> Iterator[Record]:
         ('gap between commands, longest', 1e3 * gaps[-1], 'ms', None),
         ('gap between commands, p99.9', 1e3 * gaps[int(0.999 * len(gaps))], 'ms', None),
         ('arm held up by the machine, longest', 1e3 * soak.late, 'ms', None),
+        ('the node has waited for a processor', soak.waited, 's', None),
+        ('time of the arm', DT * soak.steps, 's', None),
         ('handed over', soak.surrenders, '', None),
         ('states doubted without a dose', soak.unprovoked, '', Goal(0.0, of='value')),
         ('memory growth', growth, 'MB', Goal(5.0, of='value')),
@@ -87,9 +90,11 @@ class Soak:
         process: the node.
         doses, reasons: numbers of doses by kind, and of changes of the status by reason.
         speed, energy: largest of the tool [m/s] and of the arm [J].
-        heard: times of commands [s].
+        heard: times of commands, in that of the arm [s].
         gaps: longest time between two of them by the last dose [s].
         late: longest time that this process was late [s].
+        steps: number of steps of the arm, each ``DT``.
+        waited: time in which the node has waited for a processor [s].
         surrenders: times that the node has handed over the arm.
         unprovoked: changes of the status to one of ``DISTURBED`` long after the last dose.
         memory: of the node [MB], once a second.
@@ -115,6 +120,7 @@ class Soak:
         self.reasons: Counter[str] = Counter()
         self.speed = self.energy = self.late = self._last_dose = 0.0
         self.surrenders = self.unprovoked = 0
+        self.waited = self._waited = 0.0
         self.heard: list[float] = []
         self.gaps: dict[str, float] = {}
         self._kind = ''
@@ -185,7 +191,7 @@ class Soak:
         assert np.isfinite(tau).all()
         assert (np.abs(tau) <= self._cell.robot.effort_limits + 1e-9).all()
         self._cell.tau, self._carried = tau, True
-        self.heard.append(time.monotonic())
+        self.heard.append(DT * self.steps)
         if len(self.heard) > 1:
             gap = self.heard[-1] - self.heard[-2]
             self.gaps[self._kind] = max(self.gaps.get(self._kind, 0.0), round(gap, 3))
@@ -274,7 +280,7 @@ class Soak:
         cell = self._cell
         cell.place()
         home = np.array(cell.prepared.arm.pose)
-        self._began, self._step, self._next = time.time_ns(), 0, time.monotonic()
+        self._began, self.steps, self._next = time.time_ns(), 0, time.monotonic()
         while not self._carried and self.process.poll() is None:
             self._tell(self._advance(home, 'pose'), home, 'pose')
         self.late, end = 0.0, time.monotonic() + seconds
@@ -284,29 +290,29 @@ class Soak:
             mask = self._random.random(cell.robot.nv) < self._random.choice([0.2, 1.0])
             goal = home.copy()
             goal[:3, 3] += self._random.uniform(-0.1, 0.1, 3)
-            begins = self._step + round(self._random.uniform(1.0, 2.0) / DT)
+            begins = self.steps + round(self._random.uniform(1.0, 2.0) / DT)
             ends = begins + round(self._random.uniform(0.002, 0.1) / DT)
             last: Sample = (cell.q, cell.v, cell.tau)
             wanted = 'guiding' if mode == 'guiding' else 'impedance'
             if wanted != self._mode:
                 self._mode = wanted
                 self._set(mode=wanted)
-            while self._step < ends + round(RECOVERED / DT) and time.monotonic() < end:
+            while self.steps < ends + round(RECOVERED / DT) and time.monotonic() < end:
                 true = self._advance(goal, mode)
                 sample: Sample | None = true
-                if self._step == begins and self._carried:
+                if self.steps == begins and self._carried:
                     self.doses[kind] += 1
                     self._kind = kind
                     if kind in others:
                         self._jobs.submit(others[kind])
-                if begins <= self._step < ends:
+                if begins <= self.steps < ends:
                     self._last_dose = time.monotonic()
                     if kind in FAULTS:
                         wrong = FAULTS[kind](last, true)
                         sample = tuple(np.where(mask, *x) for x in zip(wrong, true, strict=True))
-                    elif kind == 'no number' and self._step < begins + 5:
+                    elif kind == 'no number' and self.steps < begins + 5:
                         sample = tuple(np.where(mask, np.nan, x) for x in true)
-                    elif kind == 'none for 20 ms' and self._step < begins + 20:
+                    elif kind == 'none for 20 ms' and self.steps < begins + 20:
                         sample = None
                 else:
                     last = true
@@ -314,8 +320,11 @@ class Soak:
 
     def _advance(self, goal: Any, mode: str) -> Sample:
         """Step the arm when it is time, and return its state."""
-        cell = self._cell
-        self._step, self._next = self._step + 1, self._next + DT
+        cell, waited = self._cell, self._waited
+        waits = Path(f'/proc/{self.process.pid}/schedstat').read_text().split()[1]
+        self._waited = 1e-9 * int(waits)
+        self.waited += self._waited - waited
+        self.steps, self._next = self.steps + 1, self._next + DT + self._waited - waited
         left = self._next - time.monotonic()
         if left > 0.0:
             time.sleep(left)
@@ -323,13 +332,13 @@ class Soak:
             self.late, self._next = max(self.late, -left), self._next - left
         if not self._carried:
             cell.lock()
-            if self._step % 3000 == 0 and self.heard and not self._active:
+            if self.steps % 3000 == 0 and self.heard and not self._active:
                 self._jobs.submit(self._activate)
         else:
             here = cell.robot.forward_kinematics(cell.q, cell.frame)[:3, 3]
             cell.advance(DT, hand_along(goal[:3, 3] - here) if mode == 'guiding' else None)
         self.speed, self.energy = max(self.speed, cell.speed), max(self.energy, cell.energy)
-        if self._step % 1000 == 0:
+        if self.steps % 1000 == 0:
             pages = int(Path(f'/proc/{self.process.pid}/statm').read_text().split()[1])
             self.memory.append(4096e-6 * pages)
         return cell.q, cell.v, cell.tau
@@ -343,10 +352,10 @@ class Soak:
 
         if sample is not None:
             message = JointState(name=list(self._cell.robot.joint_names))
-            message.header.stamp = time_message(self._began + round(1e9 * DT) * self._step)
+            message.header.stamp = time_message(self._began + round(1e9 * DT) * self.steps)
             message.position, message.velocity, message.effort = (x.tolist() for x in sample)
             self._states.publish(message)
-        if self._step % 10 == 0 and mode != 'guiding':
+        if self.steps % 10 == 0 and mode != 'guiding':
             here = self._cell.robot.forward_kinematics(self._cell.q, self._cell.frame)[:3, 3]
             way = goal[:3, 3] - here
             way *= SPEED / max(float(np.linalg.norm(way)), SPEED)
