@@ -15,6 +15,7 @@ from benchmarks import (
     control_node,
     control_plant,
     control_reactions,
+    control_soak,
 )
 from benchmarks.records import Record
 
@@ -24,7 +25,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Record]]] = {
     'reactions': control_reactions.run,
     'detection': control_detection.run,
     'faults': control_faults.run,
-    'soak': control_faults.soak,
+    'soak': control_soak.run,
     'admittance': control_admittance.run,
     'node': control_node.run,
 }

@@ -43,9 +43,6 @@ SPEED, PUSH = 0.1, 15.0
 HAND = 500.0
 """Damping with which a hand keeps its speed [Ns/m]."""
 
-RECOVERED = 0.3
-"""Time after a fault from which true joint states should be used again [s]."""
-
 VISIBLE = 0.05
 """Speed of a joint whose frozen or wrong samples should be noticed [rad/s]."""
 
@@ -189,6 +186,17 @@ class Outcome:
     code: str
 
 
+def hand_along(way: Array, speed: float = SPEED) -> Callable[[Array], Array]:
+    """Force (3) of a hand [N] that moves the tool along a way, as a function of its velocity."""
+    wanted = way * (speed / max(float(np.linalg.norm(way)), speed))
+
+    def force(velocity: Array) -> Array:
+        pull = HAND * (wanted - velocity)
+        return pull * min(1.0, PUSH / max(float(np.linalg.norm(pull)), 1e-9))
+
+    return force
+
+
 class Cell:
     """An arm in MuJoCo and its controller.
 
@@ -240,6 +248,10 @@ class Cell:
             self.q, self.v = np.empty(self.robot.nq), np.empty(self.robot.nv)
             self.q[self._order], self.v[self._order] = self._data.qpos, self._data.qvel
 
+    def lock(self) -> None:
+        """Have brakes hold the arm."""
+        self._data.qvel[:], self.v = 0.0, np.zeros(self.robot.nv)
+
     @property
     def speed(self) -> float:
         """Speed of the tool [m/s]."""
@@ -288,10 +300,7 @@ class Cell:
         goal = np.array(self.prepared.arm.pose)
         goal[:3, 3] += 0.3 * axis
 
-        def hand(velocity: Array) -> Array:
-            wanted = HAND * (SPEED * axis - velocity)
-            return wanted * min(1.0, PUSH / max(float(np.linalg.norm(wanted)), 1e-9))
-
+        hand = hand_along(axis)
         guided = mode in ('guiding', 'float')
         twist = np.append(SPEED * axis, np.zeros(3))
         rest = np.zeros(6)
@@ -347,8 +356,7 @@ class Cell:
 
         def world(velocity: Array) -> Array:
             if mode == 'guiding':
-                wanted = HAND * (sign * speed * axis - velocity)
-                return wanted * min(1.0, PUSH / max(float(np.linalg.norm(wanted)), 1e-9))
+                return hand_along(sign * axis, speed)(velocity)
             here = self.robot.forward_kinematics(self.q, self.frame)[:3, 3]
             deep = float((here - start) @ axis) - 0.02
             push = WALL * deep + 200.0 * float(velocity @ axis) if wall and deep > 0.0 else 0.0
@@ -366,71 +374,6 @@ class Cell:
             reason = self.control(sample, dt, mode, goal, twist)
             count, first = count + bool(reason), first or reason
         return count, first
-
-    def soak(self, minutes: float, rate: float) -> tuple[int, float, float, int, int]:
-        """Move for minutes, with short faults of random kinds, joints and modes in between.
-
-        Returns:
-            Number of faults; largest tool speed [m/s] and kinetic energy [J]; number of true states
-            that were not used, more than ``RECOVERED`` after a fault; number of states of
-            arms that would have been handed over.
-        """
-        random = np.random.default_rng(0)
-        self.place()
-        dt, left, faults, unused, lost = 1.0 / rate, round(60.0 * minutes * rate), 0, 0, 0
-        home = np.array(self.prepared.arm.pose)
-        speed, energy = 0.0, 0.0
-        while left > 0:
-            mode, fault = random.choice(MODES[:3]), random.choice(list(FAULTS))
-            mask = random.random(self.robot.nv) < random.choice([0.2, 1.0])
-            begins = round(random.uniform(0.5, 2.0) * rate)
-            ends = begins + round(random.uniform(0.002, 0.1) * rate)
-            goal = home.copy()
-            goal[:3, 3] += random.uniform(-0.1, 0.1, 3)
-            last: Sample = (self.q, self.v, self.tau)
-            faults += 1
-            for k in range(min(ends + round(0.5 * rate), left)):
-                here = self.robot.forward_kinematics(self.q, self.frame)[:3, 3]
-                way = goal[:3, 3] - here
-                way *= SPEED / max(float(np.linalg.norm(way)), SPEED)
-
-                def hand(velocity: Array, way: Array = way) -> Array:
-                    wanted = HAND * (way - velocity)
-                    return wanted * min(1.0, PUSH / max(float(np.linalg.norm(wanted)), 1e-9))
-
-                self.advance(dt, hand if mode == 'guiding' else None)
-                sample: Sample = (self.q, self.v, self.tau)
-                if begins <= k < ends:
-                    wrong = FAULTS[fault](last, sample)
-                    sample = tuple(np.where(mask, x, y) for x, y in zip(wrong, sample, strict=True))
-                else:
-                    last = sample
-                code = self.control(sample, dt, mode, goal, np.append(way, np.zeros(3)))
-                after = k - ends > RECOVERED * rate
-                unused += bool(code) and (k < begins or after)
-                lost += self.prepared.check.blind and self.prepared.check.lasting
-                speed, energy = max(speed, self.speed), max(energy, self.energy)
-            left -= ends + round(0.5 * rate)
-        return faults, speed, energy, unused, lost
-
-
-def soak(options: argparse.Namespace) -> Iterator[Record]:
-    """Move arms with rotors at 1 kHz for ``options.soak`` minutes, with faults in small doses."""
-    if mujoco is None:
-        print('soak is left out: MuJoCo is not installed')
-        return
-    for cell in cells(options.robot, 0.1):
-        faults, speed, energy, unused, lost = cell.soak(options.soak, 1000.0)
-        for what, value, unit, limit in (
-            ('faults', faults, '', None),
-            ('tool speed', speed, 'm/s', SPEED + 1.0),
-            ('kinetic energy', energy, 'J', 5.0),
-            ('true states not used', unused, '', 0.0),
-            ('states after which the node hands over', lost, '', None),
-        ):
-            case = f'soak of {options.soak:g} min: {what}'
-            goal = None if limit is None else Goal(limit, of='value')
-            yield Record('control', case, cell.name, float(value), unit, goal=goal)
 
 
 def cells(robot: str, rotors: float) -> Iterator[Cell]:

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -32,6 +34,7 @@ from dynamics_ros.nodes.lifecycle import LifecycleCallbacks, ManagedNode
 from dynamics_ros.nodes.load import gravity_in_root
 from dynamics_ros.nodes.outputs import FRESH, LATCHED, Output, Publication, publish
 from dynamics_ros.nodes.payload_action import PayloadAction
+from dynamics_ros.nodes.reporting import steady_timer
 from dynamics_ros.nodes.robot_request import check_payload
 from dynamics_ros.nodes.services import external_wrenches, serve, state_of
 from dynamics_ros.parameters.dynamics import (
@@ -147,6 +150,9 @@ def efforts_of(
     return feed_forward.efforts(motion), feed_forward.violations(motion)
 
 
+SILENCE = 0.5
+"""Time without gravity commands, beside the period of their rate, after which they end [s]."""
+
 MOVING = 0.05
 """Gain of joint speed from which torques that an arm does not carry move it [rad/s or m/s]."""
 
@@ -172,6 +178,8 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
         self._state: RobotState | None = None
         self._change: tuple[Robot, Any] | None = None
         self._commands: Output | None = None
+        self._sent, self._sent_at = 0, math.inf
+        self._timer = steady_timer(node, 0.2 * SILENCE, self._watch_commands)
         node.manage(self, self._commands_changed)
         self._torques = Output(node, JointState, '~/gravity_torques')
         self._payload = Output(node, Payload, 'payload', LATCHED)
@@ -379,6 +387,23 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
         if self._commands is not None:
             self._commands.close()
             self._commands = None
+
+    def _watch_commands(self) -> None:
+        """Send the last command if an active node can compute no more, and report it once."""
+        commands, now, rate = self._commands, time.monotonic(), self.values.publish_rate
+        if commands is None or not (self.sends_torques and commands.has_subscribers(now)):
+            self._sent_at = math.inf
+        elif commands.published != self._sent:
+            self._sent_at = now
+        elif now - self._sent_at > SILENCE + (1.0 / rate if rate else 0.0):
+            self._sent_at = math.inf
+            reason = self.unavailable_reason or self.context.inputs.describe_stopped()
+            self.node.get_logger().error(
+                f'{commands.topic} ends until it can be computed again, by commands_at_end '
+                f'{self.values.commands_at_end!r}: {reason}'
+            )
+            self.deactivate()
+        self._sent = commands.published if commands else 0
 
     def _commands_changed(self) -> None:
         """Update the outputs after commands have begun or ended."""

@@ -30,9 +30,8 @@ from dynamics_ros.control import (
 from dynamics_ros.reasons import Reason
 from dynamics_ros.simulation import comfortable_posture
 
-LATEST, LATEST_IF_LATE = 0.0201, 0.0601
-"""Time in which a fault of a moving joint is detected at 1 kHz, and a velocity that stays 0, which
-could be late [s]."""
+LATEST = 0.0201
+"""Time in which a fault of a moving joint is detected at 1 kHz [s]."""
 
 
 @pytest.fixture(scope='module', params=[0.0, 0.1], ids=['bare', 'rotors'])
@@ -49,8 +48,9 @@ def test_an_arm_with_wrong_joint_states_is_braked(cell, fault, mode):
         outcome = cell.run(fault, joints, mode, 1000.0)
         assert outcome.speed <= speed, joints
         assert outcome.energy <= energy, joints
-        if fault == 'v = 0':
-            assert outcome.detected <= LATEST_IF_LATE, joints
+        stands = mode in ('rest', 'guiding')  # a joint that stands as its position freezes
+        if fault in ALLOWED or not stands:
+            assert outcome.detected <= LATEST, joints
         if mode == 'twist' and len(joints) == 7:
             assert outcome.detected <= LATEST
             wrong_velocity = fault in ALLOWED
@@ -294,15 +294,23 @@ def test_velocities_of_another_unit_or_sign_or_none_are_found(scale):
     assert told == CONTRADICT.format(NAMES[2])
 
 
-@pytest.mark.parametrize('late', [0.0, 0.02, 0.04])
+@pytest.mark.parametrize(('delay', 'late'), [(0.0, 0.0), (0.012, 0.0), (0.0, 0.02), (0.0, 0.04)])
 @pytest.mark.parametrize('rate', [0.5, 3.0])
-def test_a_velocity_that_a_filter_makes_late_contradicts_nothing(late, rate):
-    fastest = min(1.5, 0.5 * rate)
+def test_a_velocity_that_is_delayed_or_that_a_filter_makes_late_contradicts_nothing(
+    delay, late, rate
+):
+    fastest, lag = min(1.5, 0.5 * rate), np.arctan(rate * late)
+
+    def filtered(t):
+        """Sine from t = 0 on, behind a filter of first order."""
+        fading = np.exp(-t / late) * np.sin(lag) if late else 0.0
+        return np.cos(lag) * (np.sin(rate * t - lag) + fading)
+
     told, _ = through(
         MotionCheck(ROBOT),
         4.0,
         lambda t: fastest / rate * (1.0 - np.cos(rate * t)),
-        lambda t: fastest * np.sin(rate * max(t - late, 0.0)),
+        lambda t: fastest * filtered(max(t - delay, 0.0)),
     )
     assert told == ''
 
@@ -382,7 +390,7 @@ def test_light_joints_whose_positions_freeze_beside_live_efforts_stay_slow():
 def test_a_velocity_that_stays_the_same_while_a_joint_swings_is_found(rate):
     told, after = through(MotionCheck(ROBOT), 2.0, lambda t: np.sin(rate * t) / rate, lambda t: 0.0)
     assert told == CONTRADICT.format(NAMES[2])
-    assert after < 0.06
+    assert after < 0.03
 
 
 def test_what_is_no_number_is_told_and_forgotten():

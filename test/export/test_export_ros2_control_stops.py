@@ -24,6 +24,9 @@ from dynamics_ros.algorithms.control.impedance import FLAGS
 STATE, SPEED, COLLIDED, RESTS = FLAGS.index('state'), 10, 11, 12
 """Exported state interfaces: one of the flags, and those after them."""
 
+SHORT = 2e-5
+"""Period of a cycle in a burst [s]."""
+
 ROTORS = np.diag([0.02, 0.02, 0.02, 0.02, 2e-3, 2e-3, 2e-3])
 
 
@@ -51,8 +54,11 @@ class Arm(Controller):
         self.configure(self.c, **options)
         assert self.c.activate()
 
-    def live(self, seconds, push=None, states='measured', dt=DT, rotors=ROTORS):
-        """Move for a time, until an error; states: 'measured', 'frozen', 'nan', 'reversed'."""
+    def live(self, seconds, push=None, states='measured', dt=DT, rotors=ROTORS, burst=0):
+        """Move for a time, until an error; states: 'measured', 'frozen', 'nan', 'reversed'.
+
+        Each cycle is followed by a burst of so many short ones, as in a loop that was held up.
+        """
         robot = self.robot
         force = np.zeros(6) if push is None else np.append(push, np.zeros(3))
         for _ in range(round(seconds / dt)):
@@ -63,7 +69,7 @@ class Arm(Controller):
                     sign = {'measured': 1.0, 'reversed': -1.0, 'nan': np.nan}[states]
                     self.set_state(i + 7, sign * self.v[i])
                 self.set_state(i + 14, before[i])
-            if not self.c.update(ctypes.c_double(dt)):
+            if not all(self.c.update(ctypes.c_double(x)) for x in (dt, *[SHORT] * burst)):
                 return False
             tau = self.efforts
             self.steepest = max(self.steepest, np.abs(tau - before).max() / dt)
@@ -166,6 +172,24 @@ def test_a_light_wrist_without_rotors_comes_to_rest_however_long_its_cycle_is(
     assert arm.fastest > 0.05
     arm.live(1.0, dt=dt, rotors=0.0)
     assert arm.fastest < (1.5 if mode == 'guiding' else 0.1)
+
+
+@pytest.mark.parametrize('mode', ['impedance', 'guiding', 'stop'])
+def test_a_control_loop_that_is_held_up_and_then_hurries_does_not_fling_the_arm(
+    left_as_found, mode
+):
+    """It runs the cycles of 48 ms at once, and the last efforts act until the next burst."""
+    arm, pushed = Arm(left_as_found, mode=mode), np.array([0.0, 0.0, 5.0])
+    held_up = {'dt': 0.048, 'rotors': 0.0, 'burst': 47}
+    arm.live(0.1, rotors=0.0)
+    arm.live(0.096, **held_up)
+    arm.live(0.048, push=pushed, **held_up)
+    speed, fastest = arm.speed, 0.0
+    for _ in range(20):
+        assert arm.live(0.048, **held_up)
+        fastest = max(fastest, arm.speed)
+    assert fastest < 1.1 * speed
+    assert arm.speed < (0.5 if mode == 'guiding' else 0.1) * speed
 
 
 REACTIONS = ('stop', 'float')

@@ -126,6 +126,7 @@ INTERFACES = {
     'The node is managed ("Managed nodes" below), but only with respect': (
         'test_without_command_joints_dynamics_node_cannot_be_configured',
         'test_gravity_commands_come_while_the_node_is_active',
+        'test_gravity_commands_that_cannot_be_computed_end_as_by_deactivation',
     ),
     'Nodes that command a robot are managed nodes': (
         'test_a_servo_commands_only_between_activation_and_deactivation',

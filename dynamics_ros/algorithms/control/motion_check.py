@@ -65,7 +65,7 @@ FIRST_PERIOD, MAX_PERIOD, FORGET = 5e-3, 0.1, 0.3
 """Period before the first motion, the longest one that is learned [s], and the share by which a
 shorter one replaces it."""
 
-FIRST_STEP, STEPS, STEP_TIME = 8e-4, 4.0, 1.0
+FIRST_STEP, STEPS, STEP_TIME = 4e-4, 4.0, 1.0
 """Encoder step before the first motion [rad or m], steps that are no motion, and the time constant
 with which a larger step replaces the learned one [s]."""
 
@@ -78,7 +78,7 @@ LATE, TOLERANCE = 0.1, 0.5
 Velocities in wrong units exceed the tolerance.
 """
 
-DELAY = 0.04
+DELAY = 0.012
 """Time by which all velocities may be late [s]."""
 
 APART, NOISES, NOISE_TIME = 3e-4, 6.0, 1.0
@@ -106,6 +106,10 @@ ROTOR = 0.2
 SURELY = 7.0
 """Multiple of the least motion that the model without such rotors must predict: a light joint moves
 far earlier without them."""
+
+STOPPING = 2.5e-3
+"""Time in which the stiffest obstacle stops a joint [s]: it moves by its speed times this until it
+stands, and as it swings back."""
 
 OBSTACLE = 6e4
 """Stiffness of an obstacle and of the drive about a joint, as a multiple of its friction [1/rad or
@@ -386,9 +390,9 @@ def _stale(
     }
     usual, step = larger(joint['period'], interval), joint['step']
     least = MOVED + STEPS * _if_positive(step, FIRST_STEP)
-    by_velocity = (
-        magnitude(state['moved_by_velocity']) - TOLERANCE * state['way_by_velocity'] - least
-    )
+    net = magnitude(state['moved_by_velocity'])
+    by_velocity = smaller(net - least, net - TOLERANCE * state['way_by_velocity'])
+    stopped = STOPPING * magnitude(2.0 * joint['slope'] - joint['smoother']) - (least - MOVED)
     repeats = (PERIODS - 1.0) * usual
     light = where_less(inertia, ROTOR, 1.0 - _equal(bent, 0.0), 0.0)
     # Until then, it would move by less than a step of its encoder with rotors.
@@ -399,7 +403,7 @@ def _stale(
     )
     by_torque = smaller(
         smaller(moved, joint['same_velocity_time'] - repeats),
-        larger(joint['same_effort_time'] - repeats, bent - STEPS * step),
+        larger(joint['same_effort_time'] - repeats, larger(bent - STEPS * step, stopped)),
     )
     lasting = smaller(state['stale_time'] - PERIODS * usual, state['stale_samples'] - LEAST_SAMPLES)
     # It counts as frozen until a position is fresh.

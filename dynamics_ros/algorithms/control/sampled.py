@@ -34,8 +34,9 @@ SHARE_OF_POSTURE = 0.4
 SHARE_OF_RANGE = 0.25
 """Largest stiffness of a joint range times h^2, relative to the inertia of the joint alone."""
 
-SHORTENING = 0.1
-"""Share by which a shorter interval replaces a longer one in a step."""
+SHORTENING = 0.04
+"""Time constant with which shorter intervals replace a longer one [s]: a loop that was held up
+makes up for it by a burst of short ones, and the last torques of the burst may act for long."""
 
 REGULARIZATION = 1e-12
 """Fraction of the mean mobility that is added to keep pivots above rounding errors."""
@@ -51,7 +52,7 @@ def held_for(interval: Scalar, before: Scalar) -> Scalar:
         interval: since the previous sample [s].
         before: result for the previous sample; 0 before the first one.
     """
-    return larger(interval, before + SHORTENING * (interval - before))
+    return larger(interval, before + smaller(interval / SHORTENING, 1.0) * (interval - before))
 
 
 def mobility_factor(J: Rows, M_inverse_Jt: Rows) -> list[list[Scalar]]:

@@ -24,6 +24,7 @@ from dynamics_ros.multibody.linear_systems import Array
 from .gains import NO_LIMIT, RANGE_MARGINS, RANGE_SPRINGS, RANGES, TORQUE_LIMITS, ImpedanceGains
 from .guiding import Guiding, held_pose
 from .impedance import (
+    HOLD,
     REST,
     ImpedanceController,
     ImpedanceState,
@@ -523,7 +524,8 @@ class CompliantArm:
 
     def _held_for(self, dt: float) -> float:
         """Interval of a step [s], or the longer time for which its torques may be held."""
-        return max(_interval(dt), self.hold)
+        assert self._memory is not None, 'start() comes first'
+        return max(_interval(dt), self.hold, float(self._memory[-HOLD]))
 
     def _sent(self, step: ImpedanceStep) -> Array:
         self._memory, self.tau, self.acting = step.memory, step.tau, step.acting

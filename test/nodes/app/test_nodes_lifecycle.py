@@ -300,6 +300,20 @@ def test_gravity_commands_end_in_zeros_where_that_is_asked_for(by):
         one.ros.wait_for(lambda: list(one.commands[-1].data) == [0.0])
 
 
+@pytest.mark.parametrize('by', ['states that stop', 'positions that are not finite'])
+def test_gravity_commands_that_cannot_be_computed_end_as_by_deactivation(by):
+    def report():
+        if by != 'states that stop':
+            one.ros.publish_joint_state(one.ros.joint_state(['swing'], [np.nan], [0.0]))
+
+    with arm(command_joints=['swing'], commands_at_end='zero', joint_timeout=0.3) as one:
+        one.ros.wait_for(one.carried, meanwhile=one.report)
+        one.ros.wait_for(lambda: list(one.commands[-1].data) == [0.0], meanwhile=report)
+        one.ros.wait_for(lambda: 'ends until it can be computed again' in one.process.printed)
+        assert one.lifecycle == 'active'
+        one.ros.wait_for(one.carried, meanwhile=one.report)
+
+
 def test_gravity_commands_follow_another_gravity_gradually():
     with arm(command_joints=['swing']) as one:
         one.ros.wait_for(one.carried, meanwhile=one.report)
