@@ -79,8 +79,9 @@ def check_command_line(arguments: Sequence[str]) -> None:
             problem = 'ROS cannot read it on a command line'
             expected = 'a file: -p robot_description_file:=FILE (URDF, xacro, MJCF, SDF)'
             raise InvalidArgumentError('robot_description', problem, expected) from error
-        text = describe_error(error)
-        raise InvalidArgumentError('arguments', text, 'what --help says') from error
+        lists = any('[' in x or x == FILE_OPTION for x in arguments)
+        expected = 'what --help says' + ', and lists of one type: 0.0, not 0; "y", not y' * lists
+        raise InvalidArgumentError('arguments', describe_error(error), expected) from error
     finally:
         set_logger_level('rcl', LoggingSeverity.UNSET)
     if others:

@@ -155,7 +155,9 @@ def test_the_composed_nodes_warn_once_of_what_none_of_them_has(tmp_path, section
         (['--params-file', 'nowhere.yaml'], 'no such file', 'ros__parameters'),
         (['--params-file', '{broken}'], 'line 3', 'ros__parameters'),
         (['--params-file', '{flat}'], 'line 1', '--help'),
-        (['-p', 'gravity:=[0, 0, -9.81]'], "'-p gravity:=[0, 0, -9.81]'", '--help'),
+        (['--params-file', '{mixed}'], "type 'bool'", 'not 0; "y", not y'),
+        (['-p', 'gravity:=[0, 0, -9.81]'], "'-p gravity:=[0, 0, -9.81]'", '0.0, not 0'),
+        (['-p', 'frames:=[tool0, y]'], "'-p frames:=[tool0, y]'", '"y", not y'),
         (['-p', 'frames'], "'-p frames'", '--help'),
         (['-p'], '-p', '--help'),
         (['-r', 'a:=:b c'], "'-r a:=:b c'", '--help'),
@@ -165,10 +167,11 @@ def test_the_composed_nodes_warn_once_of_what_none_of_them_has(tmp_path, section
     ],
 )
 def test_what_ros_cannot_read_is_named(tmp_path, arguments, problem, expected):
-    broken, flat = tmp_path / 'broken.yaml', tmp_path / 'flat.yaml'
+    broken, flat, mixed = (tmp_path / f'{name}.yaml' for name in ('broken', 'flat', 'mixed'))
+    mixed.write_text('/**:\n  ros__parameters:\n    frames: [tool0, y]\n')
     broken.write_text('/**:\n  ros__parameters: [\n')
     flat.write_text('gravity: [0.0, 0.0, -9.81]\n')
-    given = [word.format(broken=broken, flat=flat) for word in arguments]
+    given = [word.format(broken=broken, flat=flat, mixed=mixed) for word in arguments]
     with pytest.raises(InvalidArgumentError) as refusal:
         check_command_line(['--ros-args', *given])
     assert problem in refusal.value.problem

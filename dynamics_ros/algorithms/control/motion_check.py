@@ -21,7 +21,8 @@ change divided by h.
   shows that the positions are true.
 
 The usual period and the step of the encoder are learned while a joint moves: drivers repeat
-positions, and coarse encoders repeat them in slow motion.
+positions, and coarse encoders repeat them in slow motion. Constants in rad hold in m for sliding
+joints, whatever their strokes: a joint with a lever of 1 m moves the tool as far.
 
 The motion of stale joints is predicted, so that a controller can brake them: their momentum changes
 by the change of their torque from its mean before, beside gravity's, and as it did before. The
