@@ -12,6 +12,7 @@ import pytest
 from arm import ARM
 from patience import PATIENCE
 
+from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import Copy, Kernel, Program, Step, calls, trace
 
@@ -107,6 +108,18 @@ class TestExtension:
         for table in (7, {'size': 7}, {'size': {'tip': 7}}, {7: {}}):
             wrong._direct_calls = table
             assert wrong.size([1], 'tip') == (1, 'tip')
+
+    def test_a_method_can_be_traced_after_it_was_called_with_numbers(self):
+        robot = Robot.from_urdf(ARM, backend='llvm')
+        q, frame = robot.neutral() + 0.1, robot.frame_names[-1]
+        wanted = robot.gravity(q), robot.forward_kinematics(q, frame)
+        gravity, pose = robot.gravity, robot.forward_kinematics
+
+        def both(q):
+            return {'g': gravity(q), 'X': pose(q, frame)}
+
+        for computed, one in zip(Kernel(trace(both, {'q': robot.nq}, 'both'))(q), wanted):
+            np.testing.assert_allclose(computed, one, atol=1e-14)
 
 
 @pytest.mark.parametrize('error', [ImportError('of another NumPy'), RuntimeError('of another ABI')])

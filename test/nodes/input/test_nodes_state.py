@@ -218,6 +218,31 @@ def test_a_floating_base_waits_for_odometry():
     assert buffer.base_frame_id == 'map'
 
 
+def test_the_base_is_carried_to_the_stamp_of_the_joints_by_its_twist():
+    """At 2 m/s to the left while it turns by 3 rad/s it goes along a circle of 2/3 m."""
+    buffer = floating()
+    buffer.update_base(odometry_values(odometry()), ['base'])
+    for elapsed, carried in ((0.02, 0.02), (0.5, 0.1)):  # no further than 0.1 s
+        tell(buffer, whole(1.0 + elapsed))
+        state, angle = buffer.due_state(), 3.0 * carried
+        x, y = np.cos(angle) - 1.0, np.sin(angle)
+        assert_allclose(state.q[:3], [1.0 + 2.0 / 3.0 * x, 2.0 / 3.0 * y, 0.0], atol=1e-9)
+        assert_allclose(state.q[3:7], [0.0, 0.0, np.sin(0.5 * angle), np.cos(0.5 * angle)])
+        assert_allclose(state.v[:6], [0, 2, 0, 0, 0, 3])
+        assert state.ages[:6].tolist() == [round(elapsed * 1e9)] * 6
+        assert state.stale == ()
+
+
+def test_of_odometry_before_and_after_the_joints_the_twist_is_interpolated():
+    buffer = floating()
+    buffer.update_base(odometry_values(odometry()), ['base'])
+    later = odometry(stamp=1.02)
+    later.twist.twist.linear.y = 4.0
+    buffer.update_base(odometry_values(later), ['base'])
+    tell(buffer, whole(1.005))
+    assert_allclose(buffer.due_state().v[1], 2.5)
+
+
 def test_odometry_of_another_link_is_refused():
     buffer = floating()
     with pytest.raises(RefusedMessage, match='not the root link'):
