@@ -136,9 +136,9 @@ def in_kernels(robot: RigidBodySystem, contacts: Constraints) -> InKernels | Non
     # By identities: constraints are immutable, and comparing their fields takes longer.
     known: dict[tuple[int, ...], InKernels] = robot._kept['constraints']
     key = tuple(map(id, given))
-    if key in known:
-        robot._kept['contacts'] = known[key]
-        return known[key]
+    if (earlier := known.get(key)) is not None:  # another thread may clear them
+        robot._kept['contacts'] = earlier
+        return earlier
     constraints = constraint_list(contacts)
     # A subclass may override the Jacobian, so it has no kernel.
     own = [x for x in constraints if type(x) is Contact or type(x) is ClosedLoop]

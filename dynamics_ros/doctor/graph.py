@@ -82,7 +82,7 @@ class Topic:
         """Whether it lies below the name of a node that publishes it, so that it is an output."""
         return any(self.name.startswith(f'{one.node}/') for one in self.publishers)
 
-    def take(self, data: bytes, now: float, *, stamped: bool) -> None:
+    def take(self, data: bytes, now: float, *, stamped: bool, joints: bool) -> None:
         """Count a serialized message, which may begin with a stamp, at a time of the clock [s]."""
         self._last = time.monotonic()
         self._first = self._first or self._last
@@ -91,7 +91,7 @@ class Topic:
             with suppress(MalformedMessageError):
                 if stamp := 1e-9 * stamp_of(data):
                     self._ages.append((stamp, now - stamp))
-        if JOINT_STATE in self.types and len(data) not in self._lengths:  # of other joints
+        if joints and len(data) not in self._lengths:  # of other joints
             self._lengths.add(len(data))
             self.joints.update(deserialize_message(data, JointState).name)
 

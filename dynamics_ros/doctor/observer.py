@@ -124,7 +124,7 @@ class _Observer:
         )
 
         def take(data: bytes) -> None:
-            topic.take(data, self._now(), stamped=stamped)
+            topic.take(data, self._now(), stamped=stamped, joints=types[0] == JOINT_STATE)
 
         self._node.create_subscription(kind, topic.name, take, qos, raw=True)
 

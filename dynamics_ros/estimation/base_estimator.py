@@ -12,6 +12,7 @@ their deviations grow.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -38,6 +39,15 @@ START = 100_000_000
 
 MAX_GAP = 100_000_000
 """Longest time between samples of the IMU, or between it and joint states [ns]."""
+
+LARGEST_RATE, LARGEST_FORCE = 100.0, 500.0
+"""Largest readings that an IMU has [rad/s, m/s^2]."""
+
+LEVEL = 0.05
+"""Largest relative difference of the mean specific force from gravity at the start."""
+
+SPACING = 4_000_000
+"""Shortest time between two corrections [ns]; between them the IMU is integrated."""
 
 OUTLIER = 25.0
 """Squared distance, in deviations, above which the position of a foot is not used: it slips."""
@@ -91,7 +101,10 @@ class BaseEstimator:
     Attributes:
         robot: the robot.
         feet: frames of the feet.
+        foot_radius: radius of spherical feet [m].
         waiting: why there is no estimate; '' if there is one.
+
+    ``robot`` may be exchanged for one with the same joints, and ``foot_radius`` may be changed.
     """
 
     def __init__(
@@ -137,9 +150,8 @@ class BaseEstimator:
         if not np.allclose(placed, moved):
             expected = 'a frame that is fixed to the root link'
             raise InvalidArgumentError('imu_frame', f'{imu_frame!r} is on a joint', expected)
-        self.robot, self._radius = robot, float(foot_radius)
+        self.robot, self.foot_radius = robot, float(foot_radius)
         self._R_BI, self._p_BI = placed[:3, :3], placed[:3, 3]
-        self._gravity = model.gravity.array()
         self._q = root
         n = len(self.feet)
         self._feet_rows = [slice(9 + 3 * i, 12 + 3 * i) for i in range(n)]
@@ -150,8 +162,9 @@ class BaseEstimator:
         """Forget everything; the filter starts again with the next samples."""
         self.waiting = 'no sample of the IMU yet'
         self._stamp = 0
-        self._first: list[tuple[int, Array, Array]] = []
+        self._first: deque[tuple[int, Array, Array]] = deque()
         self._started = False
+        self._corrected = self._slipped = 0
         self._standing = np.zeros(len(self.feet), dtype=bool)
         self._turned: Array | None = None
 
@@ -165,10 +178,17 @@ class BaseEstimator:
             specific_force: (3) acceleration minus gravity: +9.81 upwards at rest [m/s^2].
 
         Raises:
-            InvalidArgumentError: a wrong shape or NaN.
+            InvalidArgumentError: a wrong shape, NaN, or more than an IMU can measure.
         """
         w = finite_vector('angular_velocity', angular_velocity, 3)
         f = finite_vector('specific_force', specific_force, 3)
+        for name, vector, most in (
+            ('angular_velocity', w, LARGEST_RATE),
+            ('specific_force', f, LARGEST_FORCE),
+        ):
+            if np.abs(vector).max() > most:
+                expected = f'at most {most:g}, in rad/s or m/s^2'
+                raise InvalidArgumentError(name, f'{np.abs(vector).max():g}', expected)
         elapsed = stamp - self._stamp
         if self._stamp and abs(elapsed) > MAX_GAP:
             self.reset()
@@ -180,6 +200,8 @@ class BaseEstimator:
             self._integrate(w, f, 1e-9 * elapsed)
         else:
             self._first.append((stamp, w, f))
+            while len(self._first) > 1 and stamp - self._first[1][0] >= START:
+                self._first.popleft()
 
     def update(self, stamp: int, q: ArrayLike, in_contact: ArrayLike) -> BaseEstimate | None:
         """Correct the state by the feet that stand, and return it.
@@ -217,28 +239,41 @@ class BaseEstimator:
             if self._stamp - self._first[0][0] < START or not standing.any():
                 self.waiting = 'the robot has to stand on a foot for 0.1 s'
                 return None
-            self._start(places[standing])
+            force, g = np.mean([f for *_, f in self._first], axis=0), np.linalg.norm(self._gravity)
+            if abs(np.linalg.norm(force) / g - 1.0) > LEVEL:
+                size = f'{np.linalg.norm(force):.2f} m/s^2'
+                self.waiting = f'the specific force is {size}; expected about {g:.2f} at rest'
+                return None
+            self._start(force / np.linalg.norm(force), places[standing])
         self.waiting = ''
         self._roll(turns)
-        self._correct(places, standing)
+        if self._stamp - self._corrected >= SPACING or (standing != self._standing).any():
+            self._corrected = self._stamp
+            self._correct(places, standing)
+            if self._slipped > 1 or not np.isfinite(self._P).all():
+                self.reset()
+                self.waiting = 'the feet contradict the IMU: it starts anew at rest'
+                return None
         return self._estimate()
+
+    @property
+    def _gravity(self) -> Array:
+        return self.robot.model.gravity.array()
 
     # --- the filter -----------------------------------------------------------------------------
 
-    def _start(self, places: Array) -> None:
-        """Start at rest, level by the mean specific force, above the lowest foot that stands."""
-        _, w, f = (np.array(column) for column in zip(*self._first, strict=True))
-        self._first = []
-        self._rate = w[-1]
-        up = f.mean(axis=0) / np.linalg.norm(f.mean(axis=0))
-        # The x axis of the root link points forward, as level as it can be.
-        x = self._R_BI.T[:, 0] - (self._R_BI.T[:, 0] @ up) * up
+    def _start(self, up: Array, places: Array) -> None:
+        """Start at rest, level by the direction of the force, above the lowest foot that stands."""
+        _, self._rate, self._force = self._first[-1]
+        self._first.clear()
+        # The x axis of the root link points forward, as level as it can be; else its z axis.
+        forward = self._R_BI.T[:, 0] if abs(self._R_BI.T[:, 0] @ up) < 0.9 else self._R_BI.T[:, 2]
+        x = forward - (forward @ up) * up
         x = x / np.linalg.norm(x)
         self._R = np.array([x, np.cross(up, x), up])
         self._v = np.zeros(3)
-        self._p = np.zeros(3)
-        height = self._radius - (places @ self._R.T)[:, 2].min()
-        self._p = height * UP - self._R @ (-self._R_BI.T @ self._p_BI)
+        height = self.foot_radius - (places @ self._R.T)[:, 2].min()
+        self._p = self._R @ self._R_BI.T @ self._p_BI
         self._p[2] = height
         self._d = np.tile(self._p, (len(self.feet), 1))
         self._biases = np.zeros(6)
@@ -249,7 +284,8 @@ class BaseEstimator:
 
     def _integrate(self, w: Array, f: Array, dt: float) -> None:
         """Predict by the mean rate and force since the last sample ([Hartley2020] section V)."""
-        self._rate = w
+        # Between two readings the force may have been either: a blow is sampled badly.
+        changed, self._rate, self._force = 0.5 * dt * (f - self._force), w, f
         rate, force = w - self._biases[:3], f - self._biases[3:]
         R, v, p, noise = self._R, self._v, self._p, self.noise
         size = len(self._P)
@@ -270,6 +306,7 @@ class BaseEstimator:
         Ad[:, :3] *= noise.gyroscope
         Ad[:, 3:] *= noise.accelerometer
         self._P += dt * (Ad @ Ad.T)
+        self._P[VELOCITY, VELOCITY] += (changed @ changed) * np.eye(3)
         walk = np.zeros(size)
         for rows, stands in zip(self._feet_rows, self._standing, strict=True):
             walk[rows] = noise.slip if stands else 0.0
@@ -286,11 +323,11 @@ class BaseEstimator:
         """Move the centres of spherical feet as they roll by their rotations in the IMU's frame."""
         turned, before = self._R @ turns, self._turned
         self._turned = turned
-        if before is None or not self._radius:
+        if before is None or not self.foot_radius:
             return
         for i in np.flatnonzero(self._standing):
             phi = Rotation.from_matrix(turned[i] @ before[i].T).as_rotvec()
-            self._d[i] += self._radius * np.cross(phi, UP)
+            self._d[i] += self.foot_radius * np.cross(phi, UP)
 
     def _correct(self, places: Array, standing: Mask) -> None:
         """Correct by the places of the feet (n, 3) in the frame of the IMU."""
@@ -311,6 +348,7 @@ class BaseEstimator:
                 self._put_down(i, places[i], deviation)
             else:
                 rows.append((H, z[k]))
+        self._slipped = 0 if rows else self._slipped + 1
         if not rows:
             return
         H, error = np.vstack([H for H, _ in rows]), np.concatenate([one for _, one in rows])

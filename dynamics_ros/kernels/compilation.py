@@ -303,11 +303,21 @@ class Compilation:
             self.plain = PythonBackend(self.trace)
         self.seconds = time.perf_counter() - started
         with background.changed:
-            for callback in self._callbacks:
-                callback()
-            self._callbacks.clear()
-            self._finished = True
+            callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            self._call(callback)
+        with background.changed:
+            late, self._callbacks, self._finished = self._callbacks, [], True
             background.changed.notify_all()
+        for callback in late:
+            self._call(callback)
+
+    @staticmethod
+    def _call(callback: Callable[[], object]) -> None:
+        try:
+            callback()
+        except Exception:
+            _log.exception('a function that waited for a kernel raised')
 
 
 @lru_cache(maxsize=1024)

@@ -62,7 +62,7 @@ Arrays = Sequence[Array]
 
 _Method = TypeVar('_Method', bound=Callable[..., Any])
 
-MAKERS = 'with_payload, with_gravity, with_locked, with_tool and without make another robot'
+MAKERS = 'with_payload, with_gravity, with_locked and with_tool make another robot'
 
 _INTERNAL = {'has_kernels', 'shares_kernels_with'}
 """Methods for nodes, which ``dir`` does not list."""

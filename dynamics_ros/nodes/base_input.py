@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+import time
 
 import numpy as np
 from nav_msgs.msg import Odometry
@@ -14,12 +15,14 @@ from sensor_msgs.msg import Imu
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.estimation import ContactPipeline
 from dynamics_ros.estimation.base_estimator import BaseEstimate, BaseEstimator
-from dynamics_ros.estimation.legged import IN_CONTACT
+from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.nodes.context import RobotComponent
+from dynamics_ros.nodes.lifecycle import other_publishers
+from dynamics_ros.nodes.outputs import Output
 from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.reasons import Explanation, Reason
 from dynamics_ros.robot import Robot
-from dynamics_ros.wire.conversions import nanoseconds, numbers, odometry, time_message
+from dynamics_ros.wire.conversions import Array, nanoseconds, numbers, odometry, time_message
 
 FRAME = 'odom'
 """Frame in which the robot started."""
@@ -35,78 +38,101 @@ AT_REST, STILL = 0.05, 0.05
 [rad/s or m/s], at which a robot rests on all of its feet if their contacts are unknown."""
 
 
-class BaseInput:
-    """Readings of an IMU, and the odometry that comes of them and of the feet.
+QUERY_PERIOD, OVERDUE = 1.0, 0.5
+"""Time between two queries for other publishers, and after which a missing input is named [s]."""
 
-    Attributes:
-        problem: why no odometry is published at present; '' if it is.
-    """
+
+class BaseInput:
+    """Readings of an IMU, and the odometry that comes of them and of the feet."""
 
     def __init__(self, component: RobotComponent[ContactParameters]) -> None:
         """Subscribe to the topic of the parameters, and create the publisher."""
         self._component, self._context = component, component.context
-        self._topic = self.values.imu_topic
-        self.problem = Explanation(Reason.STATES_STOPPED, f'no reading on {self._topic} so far')
+        self._topic = component.values.base.imu_topic
+        self._problem, self._others = Explanation(Reason.OK, ''), ''
+        self._read = self._published = self._query = -math.inf
         node = component.node
-        self._output = node.create_publisher(Odometry, 'odom', 10)
-        self.restart()
+        self.output = Output(node, Odometry, 'odom')
+        self._estimator: BaseEstimator | None = None
+        self._forget()
         node.create_subscription(Imu, self._topic, self._take, qos_profile_sensor_data)
 
-    @property
-    def values(self) -> Any:
-        """Parameters of the base."""
-        return self._component.values.base
+    def _forget(self) -> None:
+        self._time, self._known = 0, -BLIND
+        self._standing = np.zeros(0, dtype=bool)
+        if self._estimator is not None:
+            self._estimator.reset()
 
     def restart(self) -> None:
-        """Start anew, with the present robot and parameters."""
-        self._estimator: BaseEstimator | None = None
-        self._time = self._known = 0
-        self._standing = np.zeros(0, dtype=bool)
+        """Use robot and parameters anew; the same legs go on where they are."""
+        robot, estimator = self._context.robot, self._estimator
+        values = self._component.values
+        if robot is None or estimator is None:
+            return
+        before = estimator.robot
+        if (
+            robot.joint_names == before.joint_names
+            and robot.frame_names == before.frame_names
+            and tuple(values.feet.frames) == estimator.feet
+        ):
+            estimator.robot, estimator.foot_radius = robot, values.base.foot_radius
+        else:
+            self._estimator = None
+            self._forget()
 
-    def observe(self, time: int, pipeline: ContactPipeline) -> None:
-        """Take the contacts of the feet that a state at a time [ns] showed."""
-        if pipeline.feet is not None and pipeline.feet.results:
-            self._known, self._standing = time, pipeline.feet.results[IN_CONTACT] > 0.5
+    @property
+    def problem(self) -> Explanation:
+        """Why no odometry is published at present; '' if it is."""
+        now = time.monotonic()
+        if now - self._read > OVERDUE:
+            return Explanation(Reason.STATES_STOPPED, f'no reading on {self._topic}')
+        if self._problem or now - self._published <= OVERDUE:
+            return self._problem
+        return Explanation(Reason.STATES_STOPPED, 'no new joint states')
+
+    def observe(self, state: RobotState, external: Array, pipeline: ContactPipeline) -> None:
+        """Find the feet that stand in a state, from its external torques (nv)."""
+        assert pipeline.feet is not None, 'feet.frames are checked'
+        found = pipeline.feet.update(state.q, state.v, external, state.stale_mask)
+        self._known, self._standing = state.time, found.in_contact
 
     def _take(self, message: Imu) -> None:
         robot = self._context.robot
         if robot is None:
             return
+        self._read = time.monotonic()
         try:
             estimate, stamp = self._estimated(robot, message)
         except DynamicsRosError as error:
             text = f'reading on {self._topic} refused: {error}'
-            self.problem = Explanation(Reason.MESSAGES_REFUSED, text)
+            self._problem = Explanation(Reason.MESSAGES_REFUSED, text)
             return
         if estimate is not None:
-            self.problem = Explanation(Reason.OK, '')
             self._publish(robot, estimate, stamp)
 
     def _estimated(self, robot: Robot, message: Imu) -> tuple[BaseEstimate | None, int]:
         """Process a reading; the estimate, if a joint state has come since the last one."""
-        stamp = nanoseconds(message.header.stamp)
+        stamp, names = nanoseconds(message.header.stamp), self._context.names
         for name in ('angular_velocity', 'linear_acceleration'):
             if getattr(message, f'{name}_covariance')[0] == -1.0:
                 expected = 'a gyroscope and an accelerometer'
                 raise InvalidArgumentError(name, 'the covariance says: not measured', expected)
         w = numbers(message.angular_velocity, 'angular_velocity')
         f = numbers(message.linear_acceleration, 'linear_acceleration')
-        if self._estimator is None:
-            frame = message.header.frame_id
-            frame = (
-                self._context.names.required_frame(robot, frame, 'header.frame_id')
-                if frame
-                else robot.model.frames[0].name
-            )
-            feet = self._component.values.feet.frames
-            radius = self.values.foot_radius
-            self._estimator = BaseEstimator(robot, feet, frame, foot_radius=radius)
-        estimator = self._estimator
+        values, estimator = self._component.values, self._estimator
+        if estimator is None:
+            frame = message.header.frame_id or names.frame_id_of(robot.model.frames[0].name)
+            frame = names.required_frame(robot, frame, 'header.frame_id')
+            radius = values.base.foot_radius
+            estimator = BaseEstimator(robot, values.feet.frames, frame, foot_radius=radius)
+            self._estimator = estimator
         estimator.add_imu(stamp, w, f)
         buffer = self._context.buffer
         state = None if buffer is None else buffer.state(base_required=False)
-        if state is None or state.time <= self._time:
+        if state is None or state.time == self._time:
             return None, stamp
+        if state.time < self._time:
+            self._forget()  # the clock was set back
         self._time = state.time
         count, g = len(estimator.feet), np.linalg.norm(robot.model.gravity.array())
         if state.time - self._known <= SILENCE:
@@ -123,21 +149,25 @@ class BaseInput:
             estimator.reset()
             text = 'it moves, and it is unknown which feet stand: '
             text += self._component.unavailable_reason or 'no contacts yet'
-            self.problem = Explanation(Reason.EFFORT_MISSING, text)
+            self._problem = Explanation(Reason.EFFORT_MISSING, text)
             return None, stamp
         estimate = estimator.update(state.time, state.q, standing)
-        if estimate is None:
-            self.problem = Explanation(Reason.STATES_STOPPED, estimator.waiting)
+        code = Reason.OK if estimate is not None else Reason.STATES_STOPPED
+        self._problem = Explanation(code, estimator.waiting)
         return estimate, stamp
 
     def _publish(self, robot: Robot, estimate: BaseEstimate, stamp: int) -> None:
-        names, node = self._context.names, self._component.node
-        if node.count_publishers('odom') > 1:
-            text = 'another node publishes odom; expected none, or base.imu_topic empty'
-            self.problem = Explanation(Reason.OTHER, text)
+        names, output, now = self._context.names, self.output, time.monotonic()
+        if now - self._query > QUERY_PERIOD:
+            self._query = now
+            self._others = ', '.join(other_publishers(self._component.node, output.topic))
+        if self._others:
+            text = f'{self._others} publishes {output.topic}: base.imu_topic has to be empty then'
+            self._problem = Explanation(Reason.OTHER, text)
             return
         child = names.frame_id_of(robot.model.frames[0].name)
         message = odometry(time_message(stamp), FRAME, child, estimate.q, estimate.v)
         message.pose.covariance = estimate.pose_covariance.ravel()
         message.twist.covariance = estimate.twist_covariance.ravel()
-        self._output.publish(message)
+        output.publish(message)
+        self._published = now

@@ -245,6 +245,8 @@ class Contact(RobotComponent[ContactParameters]):
         pipeline = ContactPipeline(robot, self.values, robot.tool_frame)
         topic_names(pipeline.frames)
         pipeline.compile()
+        if self.values.base.imu_topic:
+            robot.forward_kinematics(robot.neutral(), list(self.values.feet.frames))
         return pipeline
 
     def adopt(self, prepared: ContactPipeline) -> None:
@@ -273,7 +275,8 @@ class Contact(RobotComponent[ContactParameters]):
         """Return the publishers of torques, contact, feet, frames and markers."""
         single = self._torques, self._state, self._events, self._feet
         measured = [] if self._wrist is None else self._wrist.outputs
-        return [*single, *measured, *self._frame_outputs.values(), self._markers]
+        base = [] if self._base is None else [self._base.output]
+        return [*single, *measured, *base, *self._frame_outputs.values(), self._markers]
 
     def details(self) -> dict[str, str]:
         """Return counts of the observer, the tare, and findings on geometry and efforts."""
@@ -331,7 +334,8 @@ class Contact(RobotComponent[ContactParameters]):
             self._wrist.update(state)
         external = pipeline.update(state)
         if self._base is not None and external is not None:
-            self._base.observe(state.time, pipeline)
+            observed = pipeline.estimated_state or state
+            self._base.observe(observed, external.values, pipeline)
         contradiction = self.context.inputs.doubts.contradiction
         alone = None
         if external is None and not contradiction:

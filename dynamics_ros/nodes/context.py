@@ -44,7 +44,7 @@ from dynamics_ros.nodes.robot_request import (
     check_payload,
     make_robot,
 )
-from dynamics_ros.nodes.workers import SupersededError, Threads
+from dynamics_ros.nodes.workers import COMPUTES, SEARCHES, SupersededError, Threads
 from dynamics_ros.parameters.robot import RobotParameters
 from dynamics_ros.reasons import Explanation, Figure, Reason
 from dynamics_ros.robot import Robot
@@ -549,7 +549,8 @@ class RobotContext:
         check_kernels(robot, needed)
         if not takes_long and robot.has_kernels(needed):
             return function()
-        return await self.threads.submit(self.threads.requests, function)
+        priority = SEARCHES if takes_long else COMPUTES
+        return await self.threads.submit(self.threads.requests, function, priority)
 
     def adopt(self, built: Built) -> None:
         """Switch the components to a robot that was prepared for them."""

@@ -154,6 +154,8 @@ class Output:
 
     def send(self, template: Template, stamp: bytes) -> None:
         """Publish a filled template with a stamp packed as ``cdr.STAMP``."""
+        if self._publisher is None:
+            return
         self.published += 1
         self.publish_bytes(template.message(stamp))
 

@@ -9,9 +9,10 @@ is a group, and its name a prefix: ``observer.gain``.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import pairwise
@@ -28,6 +29,7 @@ from rcl_interfaces.msg import (
 from rclpy.exceptions import ParameterNotDeclaredException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+from yaml import YAMLError
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, meant
 from dynamics_ros.nodes.rclpy_private import given_parameters
@@ -254,6 +256,46 @@ FILE_OPTION = '--params-file'
 SECTION = 'ros__parameters'
 
 
+def ineffective_files(arguments: Sequence[str], nodes: Sequence[str]) -> Iterator[str]:
+    """Return a sentence for each parameter file without a section for a node of this process.
+
+    Args:
+        arguments: arguments of the command line, which ROS has accepted.
+        nodes: fully qualified names of the nodes.
+    """
+    for option, file in pairwise(arguments):
+        if option != FILE_OPTION:
+            continue
+        try:
+            sections = list(_sections(read_yaml(file), ''))
+        except (OSError, UnicodeDecodeError, YAMLError):
+            continue  # ROS has read it, and reports what it cannot read
+        patterns = [_pattern(section) for section in sections]
+        if sections and not any(pattern.fullmatch(name) for pattern in patterns for name in nodes):
+            first = sections[0]
+            yield (
+                f'{FILE_OPTION} {file} has no effect: it has the sections {", ".join(sections)}, '
+                f'none of which is for {", ".join(nodes)}{meant(first, nodes)}'
+            )
+
+
+def _sections(content: Any, path: str) -> Iterator[str]:
+    """Return the names of nodes with parameters, of nested namespaces too."""
+    if not isinstance(content, Mapping):
+        return
+    for key, value in content.items():
+        if key == SECTION:
+            yield path
+        else:
+            yield from _sections(value, f'{path}/{str(key).strip("/")}')
+
+
+def _pattern(section: str) -> re.Pattern[str]:
+    """Return the pattern of a section: * is one name, ** any number of names."""
+    tokens = {'**': '(/[^/]+)*', '*': '/[^/]+'}
+    return re.compile(''.join(tokens.get(x, '/' + re.escape(x)) for x in section.split('/')[1:]))
+
+
 def check_undeclared(nodes: Sequence[Node], host: Node | None = None) -> None:
     """Warn of unknown parameters and unused files; name unknown parameters in later requests.
 
@@ -267,11 +309,8 @@ def check_undeclared(nodes: Sequence[Node], host: Node | None = None) -> None:
     Raises:
         InvalidArgumentError: a parameter of an earlier version is given.
     """
-    files = [file for option, file in pairwise(sys.argv) if option == FILE_OPTION]
-    if files and not any(map(given_parameters, nodes)):
-        names = ', '.join(node.get_fully_qualified_name() for node in nodes)
-        text = f'{FILE_OPTION} {", ".join(files)} has no effect: no section is for {names}'
-        nodes[0].get_logger().warning(text)
+    for warning in ineffective_files(sys.argv, [node.get_fully_qualified_name() for node in nodes]):
+        nodes[0].get_logger().warning(warning)
     known = [name for node in nodes for name in _names(node)]
     warned = set(known)
     for node in nodes:

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -37,6 +38,7 @@ from dynamics_ros.nodes.rclpy_private import send_responses_by
 from dynamics_ros.nodes.reporting import (
     LIBRARY,
     MIDDLEWARE_ERRORS,
+    Burst,
     FaultLog,
     LibraryLog,
     NodeLog,
@@ -117,9 +119,9 @@ SWITCH_INTERVAL = 0.001
 """Time after which a thread that compiles or searches has to release the interpreter [s], so that
 messages are processed; Python's default of 5 ms is several message periods."""
 
-MAX_FAULTS = 1000
-"""Maximum number of errors of the executor itself; with more, the process ends. ``GuardedNode``
-already catches errors of callbacks, which other nodes could cause."""
+MAX_FAULTS, FAULT_SECONDS = 1000, 60.0
+"""Maximum number of errors of the executor itself within a time [s]; with more, the process ends.
+``GuardedNode`` already catches errors of callbacks, which other nodes could cause."""
 
 MAX_RESPONSES = 64
 """Maximum number of responses that are sent at the same time; each one may wait 100 ms for a client
@@ -261,11 +263,11 @@ def spin(executor: Executor, node: Node, end: Future[None] | None = None) -> Non
         end: future that ends the spinning; None to spin until shutdown.
 
     Raises:
-        RuntimeError: the executor has raised ``MAX_FAULTS`` errors.
+        RuntimeError: the executor has raised ``MAX_FAULTS`` errors in a short time.
     """
     end = Future() if end is None else end
-    faults = FaultLog(node)
-    for _ in range(MAX_FAULTS):
+    faults, limit = FaultLog(node), Burst(MAX_FAULTS, FAULT_SECONDS)
+    while limit.passes(time.monotonic()):
         try:
             executor.spin_until_future_complete(end, timeout_sec=FOREVER)
         except (KeyboardInterrupt, ExternalShutdownException):
@@ -276,7 +278,7 @@ def spin(executor: Executor, node: Node, end: Future[None] | None = None) -> Non
             faults.report('spinning', error)
         if end.done() or not rclpy.ok():
             return
-    raise RuntimeError(f'the executor raised {MAX_FAULTS} times')
+    raise RuntimeError(f'the executor raised {MAX_FAULTS} times within {FAULT_SECONDS:g} s')
 
 
 def dispose(executor: Executor, nodes: Sequence[Node]) -> None:

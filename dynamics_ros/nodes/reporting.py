@@ -11,7 +11,7 @@ import re
 import threading
 import time
 import traceback
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from functools import wraps
 from inspect import iscoroutine
@@ -167,6 +167,22 @@ class RateLimit:
         late = now - self.next
         # Counted from the time it was due, which keeps the mean rate, except after a pause.
         self.next += period if late < period else late + period
+        return True
+
+
+class Burst:
+    """Limits events to a maximum number within a sliding time window [s]."""
+
+    def __init__(self, max_count: int, seconds: float) -> None:
+        self._passed: deque[float] = deque(maxlen=max_count)
+        self._seconds = seconds
+
+    def passes(self, now: float) -> bool:
+        """Return whether an event at time ``now`` [s] passes."""
+        full = len(self._passed) == self._passed.maxlen
+        if full and now - self._passed[0] < self._seconds:
+            return False
+        self._passed.append(now)
         return True
 
 

@@ -38,6 +38,10 @@ MAX_QUEUED = 64
 """Maximum number of requests in the queue of a worker."""
 
 
+COMPUTES, SEARCHES, PREPARES = range(3)
+"""Priorities of a function: a search may take seconds; what prepares runs while no other waits."""
+
+
 class Worker:
     """Thread that runs functions in order, and prepares for later ones while it has none.
 
@@ -45,7 +49,7 @@ class Worker:
     """
 
     def __init__(self, name: str) -> None:
-        self._queue: PriorityQueue[tuple[bool, int, Callable[[], object]]] = PriorityQueue()
+        self._queue: PriorityQueue[tuple[int, int, Callable[[], object]]] = PriorityQueue()
         self._numbers = count()
         self._prepared_for: object = None
         threading.Thread(target=self._work, name=name, daemon=True).start()
@@ -55,9 +59,9 @@ class Worker:
         """Whether ``MAX_QUEUED`` functions wait."""
         return self._queue.qsize() >= MAX_QUEUED
 
-    def put(self, function: Callable[[], object], prepares: bool = False) -> None:
-        """Queue a function; those that prepare run while no other waits, and may fail."""
-        self._queue.put((prepares, next(self._numbers), function))
+    def put(self, function: Callable[[], object], priority: int = COMPUTES) -> None:
+        """Queue a function; those that prepare may fail."""
+        self._queue.put((priority, next(self._numbers), function))
 
     def prepare(self, functions: Iterable[Callable[[], object]]) -> None:
         """Replace the functions that prepare for requests, one by one.
@@ -69,10 +73,10 @@ class Worker:
 
         def next_one() -> None:
             if waiting and self._prepared_for is waiting:
-                self.put(next_one, prepares=True)
+                self.put(next_one, PREPARES)
                 waiting.pop()()
 
-        self.put(next_one, prepares=True)
+        self.put(next_one, PREPARES)
 
     def _work(self) -> None:
         while True:
@@ -131,7 +135,9 @@ class Threads:
         assert self.executor is not None, 'the context has been started'
         return Future(executor=self.executor)
 
-    def submit(self, worker: Worker, function: Callable[[], Result]) -> Future[Result]:
+    def submit(
+        self, worker: Worker, function: Callable[[], Result], priority: int = COMPUTES
+    ) -> Future[Result]:
         """Run a function in the thread of a worker.
 
         Raises:
@@ -157,7 +163,7 @@ class Threads:
                 error = raised
             executor.create_task(complete, result, error)
 
-        worker.put(work)
+        worker.put(work, priority)
         return future
 
     def resume(self) -> None:

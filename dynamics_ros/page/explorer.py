@@ -157,8 +157,12 @@ class Explorer:
         if self.posed is not None and self._pose_changed:
             self._pose_changed = False
             self.posed.place()
-            look = sphere(self.posed.robot.center_of_mass(self.posed.q), MASS_DIAMETER, MASS_COLOR)
-            self._scene.draw('center of mass', '', 'icosphere', **look)
+            robot, q = self.posed.robot, self.posed.q
+            if robot.total_mass > 0.0:
+                look = sphere(robot.center_of_mass(q), MASS_DIAMETER, MASS_COLOR)
+                self._scene.draw('center of mass', '', 'icosphere', **look)
+            else:
+                self._scene.remove('center of mass')
         now = time.monotonic()
         if self.posed is None or now < self._next_update:
             return

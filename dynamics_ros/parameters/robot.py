@@ -20,7 +20,6 @@ REMOVED = {
     'thresholds.acceleration': 'unexplained.* of calibrate_robot, or thresholds.velocity',
     **dict.fromkeys(('unexplained.lowest', 'unexplained.highest'), 'nothing: remove the line'),
     'thresholds.sigmas': 'thresholds.false_alarms_per_hour; 0 means 5 standard deviations',
-    'markers.rate': 'nothing, markers of contacts come at 20 Hz',
     'markers.torque_scale': 'markers.force_scale: torque arrows have five times its length',
     'twist_reference': 'local_world_aligned; ~/compute_forward_kinematics has others',
     'markers.center_of_mass_diameter': 'markers.axis_length',

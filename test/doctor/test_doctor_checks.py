@@ -215,7 +215,7 @@ def test_the_pace_of_stamps_is_measured():
         for now, stamp in times:
             seconds, nanoseconds = divmod(round(stamp * 1e9), 10**9)
             data = struct.pack('<BBHiI', 0, 1, 0, seconds, nanoseconds)
-            one.take(data, now, stamped=True)
+            one.take(data, now, stamped=True, joints=False)
         one.summarize()
         return one.pace, one.stamp_rate
 

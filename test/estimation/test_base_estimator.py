@@ -125,3 +125,44 @@ def test_it_says_what_it_waits_for_and_starts_anew_after_a_gap(walked):
     estimator.add_imu(sample.stamp + 10**9, first.rate, first.force)
     assert estimator.update(sample.stamp + 10**9, first.q, first.stands) is None
     assert '0.1 s' in estimator.waiting
+
+
+def standing(estimator, samples, first=0):
+    """Feed samples at rest; the last estimate."""
+    found = None
+    for k, sample in enumerate(samples, first):
+        stamp = 10**9 + 5_000_000 * k
+        estimator.add_imu(stamp, sample.rate, sample.force)
+        found = estimator.update(stamp, sample.q, np.ones(4, dtype=bool))
+    return found
+
+
+def test_a_blow_to_the_imu_does_not_carry_the_base_away(walked):
+    """One reading of 16 g at 200 Hz is a velocity of 0.8 m/s that there never was."""
+    estimator, still = BaseEstimator(ROBOT, FEET, IMU), walked[0]
+    before = standing(estimator, [still] * 100)
+    blow = still.force + np.array([160.0, 0.0, 0.0])
+    estimator.add_imu(10**9 + 5_000_000 * 100, still.rate, blow)
+    after = standing(estimator, [still] * 400, 101)
+    assert np.abs(after.v[:3]).max() < 0.02
+    deviations = np.sqrt(np.diag(after.pose_covariance))[:3]
+    assert (np.abs(after.q[:3] - before.q[:3]) < 4.0 * deviations + 0.02).all()
+    with pytest.raises(InvalidArgumentError, match='specific_force: 10000'):
+        estimator.add_imu(10**10, still.rate, [1e4, 0.0, 0.0])
+
+
+def test_it_levels_itself_by_the_last_moment_and_by_gravity_alone(walked):
+    estimator, still = BaseEstimator(ROBOT, FEET, IMU), walked[0]
+    nobody = np.zeros(4, dtype=bool)
+    for k in range(1000):  # hanging on its side
+        stamp = 10**9 + 5_000_000 * (k - 1000)
+        estimator.add_imu(stamp, still.rate, still.force[[2, 1, 0]])
+        assert estimator.update(stamp, still.q, nobody) is None
+    estimate = standing(estimator, [still] * 60)
+    R = Rotation.from_quat(estimate.q[3:]) * Rotation.from_quat(still.q[3:7]).inv()
+    assert np.abs(R.as_euler('ZYX')[1:]).max() < 0.05
+    falling = BaseEstimator(ROBOT, FEET, IMU)
+    for k in range(60):
+        falling.add_imu(10**9 + 5_000_000 * k, still.rate, np.zeros(3))
+        assert falling.update(10**9 + 5_000_000 * k, still.q, np.ones(4, dtype=bool)) is None
+    assert '0.00 m/s^2; expected about 9.81' in falling.waiting

@@ -283,20 +283,20 @@ class ContactDetector:
             values = finite_vector('external_torque', values, len(self._links))
             velocity = finite_vector('v', velocity, len(self._links))
         torque = values if ignored is None else np.where(ignored, 0.0, values)
-        single = isinstance(stamp, int)
-        first = stamp if isinstance(stamp, int) else int(stamp[0])
+        stamps = np.atleast_1d(stamp)
+        single, first = np.ndim(stamp) == 0, int(stamps[0])
         if not 0 <= self._moved <= first:
-            self._moved, start = first, velocity if single else velocity[0]
+            self._moved, start = first, velocity if velocity.ndim == 1 else velocity[0]
             self._memory = np.stack([start, np.ones_like(start), self._still, start])
         fixed = self._rows, self._sigmas, self._finite, self._velocity_term
         given = torque, velocity, self._still if load is None else load, self._memory
-        if isinstance(stamp, int):
-            results = self._in_turn.kernel.call(*given, (stamp - self._moved) * 1e-9, *fixed)
-            self._moved, self._memory, self.deviation = stamp, results[4], results[0]
+        if single:
+            results = self._in_turn.kernel.call(*given, (first - self._moved) * 1e-9, *fixed)
+            self._moved, self._memory, self.deviation = first, results[4], results[0]
         else:
-            intervals = np.diff(stamp, prepend=self._moved) * 1e-9
+            intervals = np.diff(stamps, prepend=self._moved) * 1e-9
             results = self._in_turn(*given, intervals, *fixed)
-            self._moved, self._memory = int(stamp[-1]), results[4][-1]
+            self._moved, self._memory = int(stamps[-1]), results[4][-1]
             self.deviation = results[0][-1]
         deviation, added, above, excess, _ = results
         return Compared(values, added, above, excess, deviation if self.calibrated else None)

@@ -84,6 +84,9 @@ MIN_SHARE = 0.01
 REACH = (0.01, 0.3)
 """Range along the line of action in which another part occludes a contact [m]."""
 
+LINES = 16
+"""Number of lines of action that are compared with the robot at a time."""
+
 EXTENT = 0.3
 """Maximum distance of a contact from the origin of a link without a surface [m]."""
 
@@ -380,15 +383,19 @@ def occluded(points: Array, away: Array, centers: Array, areas: Array) -> NDArra
     """
     sizes = np.linalg.norm(away, axis=1, keepdims=True)
     away = np.divide(away, sizes, np.zeros_like(away), where=sizes > 0.0)
-    # Distances along the lines of action, and squares of those from the points. In the middle of
-    # the points single precision is enough.
-    middle = points.mean(axis=0)
-    points, centers = (points - middle).astype(np.float32), (centers - middle).astype(np.float32)
-    along = away.astype(np.float32) @ centers.T - np.sum(away * points, axis=1)[:, np.newaxis]
-    squares = np.sum(points**2, axis=1)[:, np.newaxis] - 2.0 * points @ centers.T
-    squares += np.sum(centers**2, axis=1)
-    hits = squares - along**2 < (areas / np.pi).astype(np.float32)
-    found: NDArray[np.bool_] = (hits & (along > REACH[0]) & (along < REACH[1])).any(axis=1)
+    found = np.zeros(len(points), dtype=bool)
+    # Neighbours together, with the pieces around them alone.
+    order = points[:, np.ptp(points, axis=0).argmax()].argsort()
+    for begin in range(0, len(points), LINES):
+        rows = order[begin : begin + LINES]
+        some, lines = points[rows], away[rows]
+        near = (centers > some.min(axis=0) - REACH[1]) & (centers < some.max(axis=0) + REACH[1])
+        around = near.all(axis=1)
+        # Distances along the lines of action, and squares of those from the points.
+        apart = centers[around] - some[:, np.newaxis]
+        along = np.einsum('nij,nj->ni', apart, lines)
+        hits = np.einsum('nij,nij->ni', apart, apart) - along**2 < areas[around] / np.pi
+        found[rows] = (hits & (along > REACH[0]) & (along < REACH[1])).any(axis=1)
     return found
 
 

@@ -20,6 +20,10 @@ Indices = NDArray[np.intp]
 MIN_DOUBLE_AREA = 1e-12
 """Twice the area below which a triangle is degenerate [m^2]."""
 
+MAX_PIECES = 4000
+"""Number of pieces of a link from which they become larger: those of a large robot would take
+seconds."""
+
 FINE = 0.5
 """Edge of the triangles that form a piece, over that of its cell."""
 
@@ -55,7 +59,8 @@ def sample_surfaces(
     Args:
         geometry: triangle corners (n, 3, 3) of each link in its frame [m], from
             ``read_collision_geometry``.
-        resolution: edge of the grid cells that form the pieces [m].
+        resolution: edge of the grid cells that form the pieces [m]; on links with more than
+            ``MAX_PIECES`` of these, their edge is longer.
 
     Raises:
         InvalidArgumentError: a geometry has a wrong shape or no area, or the resolution is invalid.
@@ -75,6 +80,7 @@ def _checked(link: str, triangles: ArrayLike) -> Array:
 
 
 def _sampled(triangles: Array, resolution: float) -> Surface:
+    resolution = max(resolution, np.sqrt(_areas(triangles)[1].sum() / MAX_PIECES))
     small = _cut(triangles, FINE * resolution)
     normals, areas = _areas(small)
     used = areas > 0.0

@@ -80,6 +80,7 @@ class Publisher:
         samples: stamp [ns] and values (n), the newest first.
         stamp: stamp of its last message that was synchronized [ns].
         interval: usual interval of its stamps [ns]; 0 while unknown.
+        recent: mean of the last few, which follows a change at once [ns].
         count: synchronized messages with new stamps, up to ``MIN_MESSAGES``.
         missed: per other publisher, messages of that one since its own last message.
     """
@@ -88,6 +89,7 @@ class Publisher:
         self.which, self.reported, self.alone = which, frozenset(which.tolist()), True
         self.samples: deque[tuple[int, Array]] = deque(maxlen=DEPTH)
         self.stamp, self.interval, self.count = NEVER, 0.0, 0
+        self.recent = 0.0
         self.missed: dict[Publisher, int] = {}
 
     def add(self, stamp: int, values: Array) -> None:
@@ -116,8 +118,9 @@ class Publisher:
         first, self.stamp = self.stamp == NEVER, stamp
         self.count = min(self.count + 1, MIN_MESSAGES)
         if not self.interval:
-            self.interval = 0.0 if first else interval
+            self.interval = self.recent = 0.0 if first else interval
         else:
+            self.recent = 0.5 * (self.recent + interval)
             self.interval *= STEP if interval > self.interval else 1.0 / STEP
 
     def waits_for(self, other: Publisher, missed: int) -> bool:
@@ -275,10 +278,10 @@ class Timeline:
         """Returns the mask (size) of quantities whose next report is late; None if none is."""
         mask = None
         for publisher in self._publishers.values():
-            if publisher.interval > 0.0:
+            if publisher.recent > 0.0:
                 # Of a message, single values may be missing.
                 stamps = self.stamps[publisher.which]
-                late = self.moment - stamps > OVERDUE_AFTER * publisher.interval
+                late = self.moment - stamps > OVERDUE_AFTER * publisher.recent
                 late &= stamps <= publisher.stamp
                 if late.any():
                     mask = np.zeros(len(self.stamps), dtype=bool) if mask is None else mask
@@ -290,6 +293,7 @@ class Timeline:
         publisher = self.store(which, values, stamp)
         if publisher is not None and self._interval > 0:
             publisher.stamp, publisher.interval = stamp, self._interval
+            publisher.recent = self._interval
 
     def store(
         self, which: Indices, values: Array, stamp: int, message: Indices | None = None

@@ -205,7 +205,7 @@ def for_robot(
             'with --lock NAME=POSITION'
         )
     scales = motion_scales(robot)
-    chosen = samples.columns(list(columns.values()), robot.joint_names).cleaned()
+    chosen = samples.columns(list(columns.values()), robot.joint_names).cleaned(scales)
     farthest = np.abs(chosen.position).max(axis=0)
     limits = np.maximum(np.abs(robot.lower_limits), np.abs(robot.upper_limits))
     wide = farthest > 10.0 * np.where(np.isfinite(limits), limits, 10.0)

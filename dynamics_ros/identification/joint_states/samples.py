@@ -35,6 +35,15 @@ MAX_STEP_RATIO = 1.5
 """Largest step between samples of one stamp, over the usual step."""
 
 
+MIXED_RATIO, LAGS = 3.0, 4
+"""Ratio of the distance to the next sample to the distance to the nearest of the following ones,
+from which two motions are interleaved; number of samples that are compared."""
+
+
+MIN_RANGE = 0.01
+"""Least range of a joint for this comparison [rad], times its ``motion_scales``."""
+
+
 def in_order(time: Array, values: Array) -> tuple[NDArray[np.int64], Array, str]:
     """Order of samples, without repeated ones, and their corrected times.
 
@@ -68,6 +77,19 @@ def in_order(time: Array, values: Array) -> tuple[NDArray[np.int64], Array, str]
             'coarse, and samples are taken to be evenly apart'
         )
     return order, time, '; '.join(texts)
+
+
+def mixed(values: Array) -> bool:
+    """Whether positions (n, joints) over ``motion_scales`` alternate between two motions."""
+    if len(values) < 10 * LAGS:
+        return False
+    span = np.ptp(values, axis=0)
+    moving = values[:, span > MIN_RANGE] / span[span > MIN_RANGE]
+    count = len(moving) - LAGS
+    apart = [
+        np.abs(moving[lag : lag + count] - moving[:count]).sum(axis=1) for lag in range(1, LAGS + 1)
+    ]
+    return bool(np.median(apart[0]) > MIXED_RATIO * np.median(np.min(apart[1:], axis=0)))
 
 
 def _pieces(time: Array) -> list[NDArray[np.int64]]:
@@ -182,15 +204,18 @@ class JointSamples:
             effort=self.effort[:, chosen],
         )
 
-    def cleaned(self) -> JointSamples:
+    def cleaned(self, scales: Array | float = 1.0) -> JointSamples:
         """Samples in the order of time, without repeated and invalid ones.
 
         NaN, infinite and implausible numbers are invalid. If many velocities are invalid, all are
         dropped. Pieces with overlapping times are placed one after another.
 
+        Args:
+            scales: ``motion_scales`` of the joints, if the robot is known.
+
         Raises:
-            UnusableRecordingError: no sample is left, there are no efforts, or all stamps are
-                equal.
+            UnusableRecordingError: no sample is left, there are no efforts, all stamps are equal,
+                or several motions are interleaved.
         """
         finite = np.isfinite(self.time) & _is_plausible(self.position).all(axis=1)
         if not finite.any():
@@ -218,6 +243,12 @@ class JointSamples:
             raise UnusableRecordingError(
                 f'{self.source}: all {len(whole)} samples have the same stamp, '
                 f'{whole.time[0]:.10g} s; seconds since 1970 take numbers of 64 bits'
+            )
+        if mixed(cleaned.position / scales):
+            raise UnusableRecordingError(
+                f'{self.source}: positions jump to and fro from sample to sample: two motions are '
+                'mixed, as of two publishers or of recordings that were merged by time; separate '
+                'them first'
             )
         if len(cleaned) < 2:
             never = [

@@ -117,6 +117,15 @@ def test_late_and_reversed_samples_are_put_where_they_belong():
         assert not put.notes
 
 
+@pytest.mark.parametrize('other_stamps', [0.0, 0.003])
+def test_two_motions_at_once_are_refused(other_stamps):
+    whole = joined(moved(0), moved(1, begin=0.0))
+    time = whole.time + np.repeat([0.0, other_stamps], 1000)
+    order = np.argsort(time, kind='stable')
+    with pytest.raises(UnusableRecordingError, match='to and fro'):
+        replace(whole, time=time).rows(order).cleaned()
+
+
 @pytest.mark.parametrize('step', [0.1, 1.0])
 def test_coarse_stamps_are_spread(step):
     one = moved()
