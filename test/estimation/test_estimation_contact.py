@@ -134,6 +134,13 @@ class TestContactState:
             detector = ContactDetector(robot, 0.5, 1000.0, debounce=0.0)
             assert detector.update(0, J.T @ torque_about_the_axis).link == link
 
+    def test_stamps_of_numpy_and_several_samples_without_velocities_are_taken(self, robot):
+        detector = ContactDetector(robot, 0.5, 1000.0, debounce=0.0)
+        stamps, torques = np.arange(3) * MILLISECOND, np.zeros((3, robot.nv))
+        assert [detector.update(stamp, torques[0]).link for stamp in stamps] == [''] * 3
+        compared = detector.compare(stamps + 3 * MILLISECOND, torques)
+        assert compared.excess.shape == (3,) and (compared.excess <= 0.0).all()
+
     @pytest.mark.parametrize(
         ('argument', 'settings'),
         [

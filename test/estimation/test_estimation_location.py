@@ -256,6 +256,15 @@ def test_the_evidence_is_the_density_of_the_torques_and_the_probability_of_a_pus
             assert_allclose(residuals[i], y - A @ x, rtol=1e-8, atol=1e-10)
 
 
+def test_links_of_a_large_robot_have_larger_pieces():
+    corners = np.array([[0.0, 0.0, 0.0], [0.5, 0.0, 0.0], [0.0, 1.2, 0.0], [0.5, 1.2, 0.0]])
+    sides = [np.add(corners, (0.0, 0.0, z)) for z in (0.0, 0.4)]
+    triangles = [[s[0], s[1], s[3]] for s in sides] + [[s[0], s[3], s[2]] for s in sides]
+    large, small = sample_surfaces({'a': triangles, 'b': 0.1 * np.array(triangles)}).values()
+    assert len(large.areas) < 6000
+    assert large.size > small.size == pytest.approx(0.012 / np.sqrt(12.0))
+
+
 def test_parts_within_reach_along_the_line_of_action_occlude_a_point():
     rng, seen = np.random.default_rng(3), set()
     pieces = rng.uniform(-0.4, 0.4, (1200, 3))

@@ -61,6 +61,15 @@ def test_a_slider_poses_the_robot_until_joint_states_come(explorer):
     assert not slider.disabled
 
 
+def test_a_robot_without_masses_is_shown(explorer):
+    text = '<robot name="r"><link name="a"/><link name="b"/><joint name="j" type="continuous">'
+    text += '<parent link="a"/><child link="b"/></joint></robot>'
+    explorer.show(Robot.from_urdf(text), {}, 'b')
+    by_hand(explorer._sliders['j'], 0.5)
+    explorer.update()
+    assert explorer.posed.q.tolist() == [0.5]
+
+
 def test_the_pose_of_the_link_that_is_clicked_is_told(explorer):
     drawn = explorer._scene._server.scene._handle_from_node_name.items()
     shape = next(shape for name, shape in drawn if name.startswith('/robot/hand_link/shape_'))
