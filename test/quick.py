@@ -50,11 +50,9 @@ COSTLY = {
         'test_a_tool_yields_as_its_stiffness_says_in_any_axes',
         'test_exported_c_answers_numbers_that_are_none_with_bounded_torques',
         'test_exported_c_computes_what_the_kernel_computes',
-        'test_the_exported_step_computes_what_the_kernel_computes',
     ),
     'control/test_control_stop.py': (
         'test_contacts_and_gains_that_change_take_out_no_more_than_the_tank_holds',
-        'test_stiffness_is_what_was_asked_for_and_a_hand_leads_the_tool_lightly',
     ),
     'control/test_control_pushes.py': ('test_a_motion_does_not_grow_when_the_push_has_ended',),
     'estimation/test_estimation_location.py': (
@@ -99,10 +97,8 @@ COSTLY = {
     ),
     'kernels/test_disk_cache.py': ('test_a_second_process_neither_traces_nor_prints',),
     'model/test_composition.py': (
-        'test_a_branch_that_is_taken_away_was_never_described',
         'test_a_robot_with_a_tool_is_the_description_of_both',
         'test_locked_joints_are_constants',
-        'test_pinocchio_appends_a_model_likewise',
     ),
     'multibody/test_adjustable.py': (
         'test_a_change_compiles_nothing_and_leaves_the_robot_before_alone',

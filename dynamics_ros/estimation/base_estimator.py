@@ -43,14 +43,20 @@ MAX_GAP = 100_000_000
 LARGEST_RATE, LARGEST_FORCE = 100.0, 500.0
 """Largest readings that an IMU has [rad/s, m/s^2]."""
 
+BLOW = 30.0
+"""Change of the specific force between two readings beyond which its mean is not known [m/s^2]."""
+
 LEVEL = 0.05
 """Largest relative difference of the mean specific force from gravity at the start."""
 
 SPACING = 4_000_000
 """Shortest time between two corrections [ns]; between them the IMU is integrated."""
 
-OUTLIER = 25.0
+OUTLIER = 16.0
 """Squared distance, in deviations, above which the position of a foot is not used: it slips."""
+
+SLIDING = 0.1
+"""Speed above which a foot that has slipped slides on and is not used [m/s]."""
 
 ROTATION, VELOCITY, POSITION = slice(0, 3), slice(3, 6), slice(6, 9)
 """Entries of the error; then come the feet, and the biases of gyroscope and accelerometer."""
@@ -74,7 +80,7 @@ class BaseNoise:
     gyroscope_drift: float = 1e-5
     accelerometer_drift: float = 1e-4
     slip: float = 0.01
-    foot_position: float = 0.005
+    foot_position: float = 0.003
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,6 +171,7 @@ class BaseEstimator:
         self._first: deque[tuple[int, Array, Array]] = deque()
         self._started = False
         self._corrected = self._slipped = 0
+        self._slides = np.zeros(len(self.feet), dtype=bool)
         self._standing = np.zeros(len(self.feet), dtype=bool)
         self._turned: Array | None = None
 
@@ -248,13 +255,13 @@ class BaseEstimator:
         self.waiting = ''
         self._roll(turns)
         if self._stamp - self._corrected >= SPACING or (standing != self._standing).any():
-            self._corrected = self._stamp
-            self._correct(places, standing)
+            elapsed, self._corrected = self._stamp - self._corrected, self._stamp
+            self._correct(places, standing, 1e-9 * elapsed)
             if self._slipped > 1 or not np.isfinite(self._P).all():
                 self.reset()
                 self.waiting = 'the feet contradict the IMU: it starts anew at rest'
                 return None
-        return self._estimate()
+        return self.estimate()
 
     @property
     def _gravity(self) -> Array:
@@ -284,8 +291,9 @@ class BaseEstimator:
 
     def _integrate(self, w: Array, f: Array, dt: float) -> None:
         """Predict by the mean rate and force since the last sample ([Hartley2020] section V)."""
-        # Between two readings the force may have been either: a blow is sampled badly.
-        changed, self._rate, self._force = 0.5 * dt * (f - self._force), w, f
+        # A blow is sampled badly: between two readings the force may have been either.
+        change = max(float(np.linalg.norm(f - self._force)) - BLOW, 0.0)
+        self._rate, self._force = w, f
         rate, force = w - self._biases[:3], f - self._biases[3:]
         R, v, p, noise = self._R, self._v, self._p, self.noise
         size = len(self._P)
@@ -306,7 +314,7 @@ class BaseEstimator:
         Ad[:, :3] *= noise.gyroscope
         Ad[:, 3:] *= noise.accelerometer
         self._P += dt * (Ad @ Ad.T)
-        self._P[VELOCITY, VELOCITY] += (changed @ changed) * np.eye(3)
+        self._P[VELOCITY, VELOCITY] += (dt * change) ** 2 * np.eye(3)
         walk = np.zeros(size)
         for rows, stands in zip(self._feet_rows, self._standing, strict=True):
             walk[rows] = noise.slip if stands else 0.0
@@ -329,9 +337,10 @@ class BaseEstimator:
             phi = Rotation.from_matrix(turned[i] @ before[i].T).as_rotvec()
             self._d[i] += self.foot_radius * np.cross(phi, UP)
 
-    def _correct(self, places: Array, standing: Mask) -> None:
-        """Correct by the places of the feet (n, 3) in the frame of the IMU."""
+    def _correct(self, places: Array, standing: Mask, elapsed: float) -> None:
+        """Correct by the places of the feet (n, 3) in the frame of the IMU, after a time [s]."""
         before, self._standing = self._standing, standing
+        self._slides &= standing
         deviation = self.noise.foot_position**2
         for i in np.flatnonzero(standing & ~before).tolist():
             self._put_down(i, places[i], deviation)
@@ -344,7 +353,11 @@ class BaseEstimator:
             H = np.zeros((3, len(self._P)))
             H[:, POSITION], H[:, self._feet_rows[i]] = -np.eye(3), np.eye(3)
             S = H @ self._P @ H.T + deviation * np.eye(3)
-            if z[k] @ np.linalg.solve(S, z[k]) > OUTLIER:
+            if self._slides[i]:
+                self._slides[i] = np.linalg.norm(z[k]) > SLIDING * elapsed
+                self._put_down(i, places[i], deviation)
+            elif z[k] @ np.linalg.solve(S, z[k]) > OUTLIER:
+                self._slides[i] = True
                 self._put_down(i, places[i], deviation)
             else:
                 rows.append((H, z[k]))
@@ -378,8 +391,10 @@ class BaseEstimator:
         self._d = self._d @ rotation.T + steps @ left.T
         self._biases = self._biases + xi[-6:]
 
-    def _estimate(self) -> BaseEstimate:
-        """Pose and twist of the root link."""
+    def estimate(self) -> BaseEstimate | None:
+        """Return pose and twist at the newest sample of the IMU; None before the start."""
+        if not self._started:
+            return None
         R_WI, p_WI = self._R, self._p
         R_IB = self._R_BI.T
         R = R_WI @ R_IB

@@ -174,8 +174,6 @@ class FootContactEstimator:
         )
         forces, deviations, held, probabilities, in_contact, violations, degraded = found
         self._in_contact[:] = in_contact
-        if self._results:
-            self._results[IN_CONTACT][:] = in_contact  # from which a step continues
         return FootContacts(
             feet=self.feet,
             forces=forces,

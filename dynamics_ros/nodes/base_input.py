@@ -13,8 +13,8 @@ from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import Imu
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
-from dynamics_ros.estimation import ContactPipeline
-from dynamics_ros.estimation.base_estimator import BaseEstimate, BaseEstimator
+from dynamics_ros.estimation import FootContactEstimator, MomentumObserver
+from dynamics_ros.estimation.base_estimator import MAX_GAP, BaseEstimate, BaseEstimator, Mask
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.nodes.context import RobotComponent
 from dynamics_ros.nodes.lifecycle import other_publishers
@@ -27,11 +27,19 @@ from dynamics_ros.wire.conversions import Array, nanoseconds, numbers, odometry,
 FRAME = 'odom'
 """Frame in which the robot started."""
 
-SILENCE = 100_000_000
-"""Age from which the contacts of the feet are unknown [ns]; then none is used."""
+GAIN = 200.0
+"""Gain of the observer that finds the loads of the feet [1/s]: a foot that is lifted still seems to
+carry for a few of its time constants."""
+
+SETTLED = 50_000_000
+"""Time from the start of the observer after which the loads are known [ns]."""
+
+LOAD = 0.3
+"""Share of the weight over the number of feet that a standing foot has to carry."""
 
 BLIND = 1_000_000_000
-"""Time without known contacts after which nothing is published [ns]."""
+"""Time in motion without known loads after which nothing is published [ns]; until then, no foot is
+used."""
 
 AT_REST, STILL = 0.05, 0.05
 """Relative deviation of the specific force from gravity, and largest velocity of base and joints
@@ -59,7 +67,8 @@ class BaseInput:
 
     def _forget(self) -> None:
         self._time, self._known = 0, -BLIND
-        self._standing = np.zeros(0, dtype=bool)
+        self._loads: tuple[MomentumObserver, FootContactEstimator, int] | None = None
+        self._estimate: BaseEstimate | None = None
         if self._estimator is not None:
             self._estimator.reset()
 
@@ -76,6 +85,7 @@ class BaseInput:
             and tuple(values.feet.frames) == estimator.feet
         ):
             estimator.robot, estimator.foot_radius = robot, values.base.foot_radius
+            self._loads = None
         else:
             self._estimator = None
             self._forget()
@@ -89,12 +99,6 @@ class BaseInput:
         if self._problem or now - self._published <= OVERDUE:
             return self._problem
         return Explanation(Reason.STATES_STOPPED, 'no new joint states')
-
-    def observe(self, state: RobotState, external: Array, pipeline: ContactPipeline) -> None:
-        """Find the feet that stand in a state, from its external torques (nv)."""
-        assert pipeline.feet is not None, 'feet.frames are checked'
-        found = pipeline.feet.update(state.q, state.v, external, state.stale_mask)
-        self._known, self._standing = state.time, found.in_contact
 
     def _take(self, message: Imu) -> None:
         robot = self._context.robot
@@ -111,7 +115,7 @@ class BaseInput:
             self._publish(robot, estimate, stamp)
 
     def _estimated(self, robot: Robot, message: Imu) -> tuple[BaseEstimate | None, int]:
-        """Process a reading; the estimate, if a joint state has come since the last one."""
+        """Process a reading; the estimate and its stamp [ns]."""
         stamp, names = nanoseconds(message.header.stamp), self._context.names
         for name in ('angular_velocity', 'linear_acceleration'):
             if getattr(message, f'{name}_covariance')[0] == -1.0:
@@ -130,31 +134,49 @@ class BaseInput:
         buffer = self._context.buffer
         state = None if buffer is None else buffer.state(base_required=False)
         if state is None or state.time == self._time:
-            return None, stamp
+            known = self._estimate is not None and abs(stamp - self._time) < MAX_GAP
+            return estimator.estimate() if known else None, stamp
         if state.time < self._time:
             self._forget()  # the clock was set back
         self._time = state.time
-        count, g = len(estimator.feet), np.linalg.norm(robot.model.gravity.array())
-        if state.time - self._known <= SILENCE:
-            standing = self._standing
-        elif (
-            not state.velocity_missing
-            and max(np.abs(w).max(), np.abs(state.v[6:]).max(initial=0.0)) < STILL
-            and abs(np.linalg.norm(f) / g - 1.0) < AT_REST
-        ):
-            standing = np.ones(count, dtype=bool)
-        elif state.time - self._known <= BLIND:
-            standing = np.zeros(count, dtype=bool)
-        else:
-            estimator.reset()
-            text = 'it moves, and it is unknown which feet stand: '
-            text += self._component.unavailable_reason or 'no contacts yet'
+        standing = self._standing(robot, estimator, state, w, f)
+        if standing is None:
+            self._forget()
+            text = 'it moves, and efforts or velocities are missing, by which feet stand'
             self._problem = Explanation(Reason.EFFORT_MISSING, text)
             return None, stamp
-        estimate = estimator.update(state.time, state.q, standing)
+        estimate = self._estimate = estimator.update(state.time, state.q, standing)
         code = Reason.OK if estimate is not None else Reason.STATES_STOPPED
         self._problem = Explanation(code, estimator.waiting)
         return estimate, stamp
+
+    def _standing(
+        self, robot: Robot, estimator: BaseEstimator, state: RobotState, w: Array, f: Array
+    ) -> Mask | None:
+        """Feet that stand in a state; None if that has been unknown for too long."""
+        measured = not (state.effort_missing or state.velocity_missing)
+        if self._estimate is None or not measured:
+            self._loads = None
+        else:
+            if self._loads is None:
+                observer = MomentumObserver(robot, GAIN)
+                self._loads = observer, FootContactEstimator(robot, estimator.feet), state.time
+            observer, feet, began = self._loads
+            q = np.concatenate([self._estimate.q, state.q[7:]])
+            v = np.concatenate([self._estimate.v, state.v[6:]])
+            found = feet.update(q, v, observer.update(state.time, q, v, state.effort))
+            if state.time - began > SETTLED:
+                self._known = state.time
+                gravity = robot.model.gravity.array()
+                loads = -found.forces @ gravity / (gravity @ gravity)
+                return np.asarray(loads > LOAD * robot.total_mass / len(loads))
+        fastest = max(np.abs(w).max(), np.abs(state.v[6:]).max(initial=0.0))
+        g = np.linalg.norm(robot.model.gravity.array())
+        if fastest < STILL and abs(np.linalg.norm(f) / g - 1.0) < AT_REST:
+            return np.ones(len(estimator.feet), dtype=bool)
+        if self._estimate is not None and state.time - self._known <= BLIND:
+            return np.zeros(len(estimator.feet), dtype=bool)
+        return None
 
     def _publish(self, robot: Robot, estimate: BaseEstimate, stamp: int) -> None:
         names, output, now = self._context.names, self.output, time.monotonic()

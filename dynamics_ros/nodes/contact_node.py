@@ -21,7 +21,6 @@ from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, NoModelE
 from dynamics_ros.estimation import ContactPipeline, ExternalTorques
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.multibody.large_robots import check_size, is_large
-from dynamics_ros.nodes.base_input import BaseInput
 from dynamics_ros.nodes.contact_location import ContactLocalization
 from dynamics_ros.nodes.context import RobotComponent, RobotContext
 from dynamics_ros.nodes.outputs import LATCHED, FrameOutputs, Output, Publication
@@ -42,6 +41,7 @@ from dynamics_ros_msgs.msg import ExternalWrench, FootContacts
 if TYPE_CHECKING:
     from dynamics_ros.calibration.in_motion import MotionWatch
     from dynamics_ros.identification.uncertainty import Drives
+    from dynamics_ros.nodes.base_input import BaseInput
 
 
 def tare(pipeline: ContactPipeline) -> str:
@@ -233,7 +233,10 @@ class Contact(RobotComponent[ContactParameters]):
             node.create_service(Trigger, f'~/{name}', partial(self._trigger, action))
         self._calibration = CalibrateAction(self, self._apply_parameters)
         self._wrist = WristSensorInput(self) if self.values.wrist_sensor.topic else None
-        self._base = BaseInput(self) if self.values.base.imu_topic else None
+        self._base: BaseInput | None = None
+        if self.values.base.imu_topic:
+            # Only then, because it loads more of SciPy.
+            self._base = import_module('dynamics_ros.nodes.base_input').BaseInput(self)
 
     # --- the robot ------------------------------------------------------------------------------
 
@@ -333,9 +336,6 @@ class Contact(RobotComponent[ContactParameters]):
         if self._wrist is not None:
             self._wrist.update(state)
         external = pipeline.update(state)
-        if self._base is not None and external is not None:
-            observed = pipeline.estimated_state or state
-            self._base.observe(observed, external.values, pipeline)
         contradiction = self.context.inputs.doubts.contradiction
         alone = None
         if external is None and not contradiction:

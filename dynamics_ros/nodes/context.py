@@ -44,7 +44,7 @@ from dynamics_ros.nodes.robot_request import (
     check_payload,
     make_robot,
 )
-from dynamics_ros.nodes.workers import COMPUTES, SEARCHES, SupersededError, Threads
+from dynamics_ros.nodes.workers import SupersededError, Threads
 from dynamics_ros.parameters.robot import RobotParameters
 from dynamics_ros.reasons import Explanation, Figure, Reason
 from dynamics_ros.robot import Robot
@@ -244,7 +244,7 @@ class RobotChanges:
         threads = self._context.threads
         result = threads.future()
         self._pending += 1
-        threads.requests.prepare(())  # what prepares for the robot before would slow this one down
+        threads.builder.prepare(())  # what prepares for the robot before would slow this one down
         self._newest[subject] = values, result
         threads.run(self._apply(subject, values, always, result))
         self._context.notify_change()
@@ -547,10 +547,10 @@ class RobotContext:
         """
         needed = frozenset(kernels)
         check_kernels(robot, needed)
-        if not takes_long and robot.has_kernels(needed):
+        ready, threads = robot.has_kernels(needed), self.threads
+        if ready and not takes_long:
             return function()
-        priority = SEARCHES if takes_long else COMPUTES
-        return await self.threads.submit(self.threads.requests, function, priority)
+        return await threads.submit(threads.searches if ready else threads.builder, function)
 
     def adopt(self, built: Built) -> None:
         """Switch the components to a robot that was prepared for them."""
@@ -582,7 +582,7 @@ class RobotContext:
     def warm_up(self) -> None:
         """Prepare for requests in a thread, unless the robot is being changed."""
         own = chain.from_iterable(component.warm_up() for component in self.components)
-        self.threads.requests.prepare([*own, give_back, self._freeze])
+        self.threads.builder.prepare([*own, give_back, self._freeze])
 
     def _freeze(self) -> None:
         """Have collections skip what exists, once the first robot is ready.

@@ -224,7 +224,8 @@ class InverseKinematicsService:
             try:
                 return search()
             finally:
-                self._free_since = time.monotonic()
+                if prepared:  # else it was compiled, which is no search that others wait for
+                    self._free_since = time.monotonic()
 
         prepared = frames in _solved.get(robot, ()) and robot.has_kernels(kernels)
         if prepared and count == 1 and not robot.model.loops:

@@ -264,7 +264,7 @@ class WatchAction(ABC, Generic[Estimate]):
             return None
         if self.context.robot is robot:
             # In a thread, because kernels may be compiled and a recording has many samples.
-            estimate = await threads.submit(threads.requests, watcher.estimate)
+            estimate = await threads.submit(threads.builder, watcher.estimate)
             if handle.is_cancel_requested:
                 return None
         if self.context.robot is not robot:
@@ -275,7 +275,7 @@ class WatchAction(ABC, Generic[Estimate]):
         threads = self.context.threads
         try:
             compute = partial(self.feedback, watcher, elapsed)
-            feedback = await threads.submit(threads.requests, compute)
+            feedback = await threads.submit(threads.builder, compute)
             if self._recording is not None and self._recording[1] is watcher:
                 handle.publish_feedback(feedback)
         except Exception as error:

@@ -38,10 +38,6 @@ MAX_QUEUED = 64
 """Maximum number of requests in the queue of a worker."""
 
 
-COMPUTES, SEARCHES, PREPARES = range(3)
-"""Priorities of a function: a search may take seconds; what prepares runs while no other waits."""
-
-
 class Worker:
     """Thread that runs functions in order, and prepares for later ones while it has none.
 
@@ -49,7 +45,7 @@ class Worker:
     """
 
     def __init__(self, name: str) -> None:
-        self._queue: PriorityQueue[tuple[int, int, Callable[[], object]]] = PriorityQueue()
+        self._queue: PriorityQueue[tuple[bool, int, Callable[[], object]]] = PriorityQueue()
         self._numbers = count()
         self._prepared_for: object = None
         threading.Thread(target=self._work, name=name, daemon=True).start()
@@ -59,9 +55,9 @@ class Worker:
         """Whether ``MAX_QUEUED`` functions wait."""
         return self._queue.qsize() >= MAX_QUEUED
 
-    def put(self, function: Callable[[], object], priority: int = COMPUTES) -> None:
-        """Queue a function; those that prepare may fail."""
-        self._queue.put((priority, next(self._numbers), function))
+    def put(self, function: Callable[[], object], prepares: bool = False) -> None:
+        """Queue a function; those that prepare run while no other waits, and may fail."""
+        self._queue.put((prepares, next(self._numbers), function))
 
     def prepare(self, functions: Iterable[Callable[[], object]]) -> None:
         """Replace the functions that prepare for requests, one by one.
@@ -73,10 +69,10 @@ class Worker:
 
         def next_one() -> None:
             if waiting and self._prepared_for is waiting:
-                self.put(next_one, PREPARES)
+                self.put(next_one, prepares=True)
                 waiting.pop()()
 
-        self.put(next_one, PREPARES)
+        self.put(next_one, prepares=True)
 
     def _work(self) -> None:
         while True:
@@ -108,7 +104,8 @@ class Threads:
     All methods are called in the executor's thread.
 
     Attributes:
-        requests: computes long requests and compiles kernels for them, before they come too.
+        searches: computes requests that take long, with kernels that exist.
+        builder: compiles kernels for requests, before they come too, and computes with them.
         changes: builds robots; a payload that has to be undone does not wait for requests.
     """
 
@@ -116,7 +113,8 @@ class Threads:
         """Start the threads; ``executor`` has to be set before anything is submitted."""
         self._node = node
         self.executor: Executor | None = None
-        self.requests, self.changes = Worker('requests'), Worker('changes')
+        self.searches, self.builder = Worker('searches'), Worker('builder')
+        self.changes = Worker('changes')
         self._waiting: list[tuple[Callable[[], bool], float, Future[None]]] = []
         self._timer = steady_timer(node, CHECK_PERIOD, self._check)
         self._timer.cancel()
@@ -135,15 +133,13 @@ class Threads:
         assert self.executor is not None, 'the context has been started'
         return Future(executor=self.executor)
 
-    def submit(
-        self, worker: Worker, function: Callable[[], Result], priority: int = COMPUTES
-    ) -> Future[Result]:
+    def submit(self, worker: Worker, function: Callable[[], Result]) -> Future[Result]:
         """Run a function in the thread of a worker.
 
         Raises:
             BusyError: too many requests wait already.
         """
-        if worker is self.requests and worker.crowded:
+        if worker is not self.changes and worker.crowded:
             raise BusyError('too many requests are waiting; try again later')
         executor, future = self.executor, self.future()
         assert executor is not None
@@ -163,7 +159,7 @@ class Threads:
                 error = raised
             executor.create_task(complete, result, error)
 
-        worker.put(work, priority)
+        worker.put(work)
         return future
 
     def resume(self) -> None:

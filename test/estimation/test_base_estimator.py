@@ -88,12 +88,10 @@ def test_a_start_that_is_not_level_and_faces_elsewhere_converges():
 
 
 def test_a_foot_that_slips_does_not_carry_the_base_away():
-    samples = walk(3.0, slip=0.5)
-    slipped = 0.5 * PERIOD * sum(sample.stands[0] for sample in samples)
-    p, _, v = errors(estimates(samples))
-    assert slipped > 0.5
-    assert np.linalg.norm(p[-1]) < 0.2 * slipped
-    assert np.linalg.norm(v[:, :3], axis=1).max() < 0.2
+    """By 0.1 m in 0.1 s; if it counted as standing, that would be 7 cm and 0.2 m/s."""
+    p, _, v = errors(estimates(walk(2.6, slip=1.0)))
+    assert np.linalg.norm(p[-1]) < 0.02
+    assert np.linalg.norm(v[:, :3], axis=1).max() < 0.03
 
 
 def test_bad_input_is_named():

@@ -28,7 +28,7 @@ LEDGER = {
     'control': (3652, 2600),
     'demo': (1550, 1100),
     'doctor': (886, 500),
-    'estimation': (8364, 5300),
+    'estimation': (8377, 5300),
     'export': (959, 1000),
     'fleet': (1437, 1200),
     'identification': (5381, 4700),
@@ -38,7 +38,7 @@ LEDGER = {
     'launching': (381, 200),
     'model': (3871, 3100),
     'multibody': (3044, 2500),
-    'nodes': (9883, 6300),
+    'nodes': (9902, 6300),
     'page': (1057, 700),
     'parameters': (1107, 900),
     'recordings': (1408, 1500),
@@ -48,7 +48,7 @@ LEDGER = {
     'wire': (2142, 1600),
     'launch': (59, 150),
     'files beside the rooms': (1413, 650),
-    'test': (50742, 45000),
+    'test': (50793, 45000),
 }
 """Lines of each room with its C and page sources: the most that are allowed now, and the budget.
 

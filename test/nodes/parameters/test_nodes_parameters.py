@@ -200,6 +200,7 @@ FILE = ('robot_description_arguments', 'robot_description_file')
 AT_START = (
     *('autostart', 'calibration_file', 'joint_state_topic', 'moveit_services'),
     'wrist_sensor.',
+    'base.imu_topic',
     'locked_joints.',
     *('publish_tf', 'publish_base_tf', 'command_joints', 'frame_prefix'),
     *FILE,
