@@ -108,6 +108,7 @@ class BaseEstimator:
         robot: the robot.
         feet: frames of the feet.
         foot_radius: radius of spherical feet [m].
+        imu_frame: frame of the IMU.
         waiting: why there is no estimate; '' if there is one.
 
     ``robot`` may be exchanged for one with the same joints, and ``foot_radius`` may be changed.
@@ -158,11 +159,16 @@ class BaseEstimator:
             raise InvalidArgumentError('imu_frame', f'{imu_frame!r} is on a joint', expected)
         self.robot, self.foot_radius = robot, float(foot_radius)
         self._R_BI, self._p_BI = placed[:3, :3], placed[:3, 3]
-        self._q = root
+        self._q, self.imu_frame = root, imu_frame
         n = len(self.feet)
         self._feet_rows = [slice(9 + 3 * i, 12 + 3 * i) for i in range(n)]
         self._gyroscope, self._accelerometer = slice(9 + 3 * n, 12 + 3 * n), slice(12 + 3 * n, None)
         self.reset()
+
+    @property
+    def stamp(self) -> int:
+        """Stamp of the newest sample of the IMU [ns]; 0 without one."""
+        return self._stamp
 
     def reset(self) -> None:
         """Forget everything; the filter starts again with the next samples."""
@@ -257,7 +263,7 @@ class BaseEstimator:
         if self._stamp - self._corrected >= SPACING or (standing != self._standing).any():
             elapsed, self._corrected = self._stamp - self._corrected, self._stamp
             self._correct(places, standing, 1e-9 * elapsed)
-            if self._slipped > 1 or not np.isfinite(self._P).all():
+            if self._slipped > 2 or not np.isfinite(self._P).all():
                 self.reset()
                 self.waiting = 'the feet contradict the IMU: it starts anew at rest'
                 return None
@@ -272,6 +278,7 @@ class BaseEstimator:
     def _start(self, up: Array, places: Array) -> None:
         """Start at rest, level by the direction of the force, above the lowest foot that stands."""
         _, self._rate, self._force = self._first[-1]
+        self._rate_variance = 0.0
         self._first.clear()
         # The x axis of the root link points forward, as level as it can be; else its z axis.
         forward = self._R_BI.T[:, 0] if abs(self._R_BI.T[:, 0] @ up) < 0.9 else self._R_BI.T[:, 2]
@@ -293,7 +300,7 @@ class BaseEstimator:
         """Predict by the mean rate and force since the last sample ([Hartley2020] section V)."""
         # A blow is sampled badly: between two readings the force may have been either.
         change = max(float(np.linalg.norm(f - self._force)) - BLOW, 0.0)
-        self._rate, self._force = w, f
+        self._rate, self._force, self._rate_variance = w, f, self.noise.gyroscope**2 / dt
         rate, force = w - self._biases[:3], f - self._biases[3:]
         R, v, p, noise = self._R, self._v, self._p, self.noise
         size = len(self._P)
@@ -361,7 +368,7 @@ class BaseEstimator:
                 self._put_down(i, places[i], deviation)
             else:
                 rows.append((H, z[k]))
-        self._slipped = 0 if rows else self._slipped + 1
+        self._slipped = 0 if rows or not self._slides[used].all() else self._slipped + 1
         if not rows:
             return
         H, error = np.vstack([H for H, _ in rows]), np.concatenate([one for _, one in rows])
@@ -409,11 +416,12 @@ class BaseEstimator:
         T[:3, VELOCITY] = R.T
         T[:3, self._gyroscope] = -_skew(self._p_BI) @ self._R_BI
         T[3:, self._gyroscope] = -self._R_BI
+        N = T[:, self._gyroscope]  # of the reading itself
         return BaseEstimate(
             np.concatenate([p, Rotation.from_matrix(R).as_quat()]),
             np.concatenate([linear, w]),
             J @ P @ J.T,
-            T @ P @ T.T,
+            T @ P @ T.T + self._rate_variance * N @ N.T,
         )
 
 

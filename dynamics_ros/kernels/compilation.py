@@ -302,15 +302,14 @@ class Compilation:
             # Frees the memory of the plain functions that machine code has replaced.
             self.plain = PythonBackend(self.trace)
         self.seconds = time.perf_counter() - started
-        with background.changed:
-            callbacks, self._callbacks = self._callbacks, []
-        for callback in callbacks:
-            self._call(callback)
-        with background.changed:
-            late, self._callbacks, self._finished = self._callbacks, [], True
-            background.changed.notify_all()
-        for callback in late:
-            self._call(callback)
+        while not self._finished:
+            with background.changed:
+                callbacks, self._callbacks = self._callbacks, []
+                if not callbacks:
+                    self._finished = True
+                    background.changed.notify_all()
+            for callback in callbacks:
+                self._call(callback)
 
     @staticmethod
     def _call(callback: Callable[[], object]) -> None:

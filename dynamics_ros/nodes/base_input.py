@@ -41,6 +41,9 @@ BLIND = 1_000_000_000
 """Time in motion without known loads after which nothing is published [ns]; until then, no foot is
 used."""
 
+SMOOTHING = 0.1
+"""Weight of a new reading in the velocities by which a robot rests."""
+
 AT_REST, STILL = 0.05, 0.05
 """Relative deviation of the specific force from gravity, and largest velocity of base and joints
 [rad/s or m/s], at which a robot rests on all of its feet if their contacts are unknown."""
@@ -69,6 +72,7 @@ class BaseInput:
         self._time, self._known = 0, -BLIND
         self._loads: tuple[MomentumObserver, FootContactEstimator, int] | None = None
         self._estimate: BaseEstimate | None = None
+        self._rates: Array | None = None
         if self._estimator is not None:
             self._estimator.reset()
 
@@ -83,6 +87,8 @@ class BaseInput:
             robot.joint_names == before.joint_names
             and robot.frame_names == before.frame_names
             and tuple(values.feet.frames) == estimator.feet
+            and robot.nq == before.nq
+            and np.allclose(_mounted(robot, estimator), _mounted(before, estimator))
         ):
             estimator.robot, estimator.foot_radius = robot, values.base.foot_radius
             self._loads = None
@@ -121,6 +127,8 @@ class BaseInput:
             if getattr(message, f'{name}_covariance')[0] == -1.0:
                 expected = 'a gyroscope and an accelerometer'
                 raise InvalidArgumentError(name, 'the covariance says: not measured', expected)
+        if stamp <= 0:
+            raise InvalidArgumentError('header.stamp', str(stamp), 'the time of the reading')
         w = numbers(message.angular_velocity, 'angular_velocity')
         f = numbers(message.linear_acceleration, 'linear_acceleration')
         values, estimator = self._component.values, self._estimator
@@ -130,6 +138,8 @@ class BaseInput:
             radius = values.base.foot_radius
             estimator = BaseEstimator(robot, values.feet.frames, frame, foot_radius=radius)
             self._estimator = estimator
+        if estimator.stamp and 0 <= estimator.stamp - stamp <= MAX_GAP:
+            return None, stamp  # older, or repeated
         estimator.add_imu(stamp, w, f)
         buffer = self._context.buffer
         state = None if buffer is None else buffer.state(base_required=False)
@@ -141,9 +151,10 @@ class BaseInput:
         self._time = state.time
         standing = self._standing(robot, estimator, state, w, f)
         if standing is None:
+            rates = self._rates
             self._forget()
-            text = 'it moves, and efforts or velocities are missing, by which feet stand'
-            self._problem = Explanation(Reason.EFFORT_MISSING, text)
+            self._rates = rates
+            self._problem = self._why_not(state)
             return None, stamp
         estimate = self._estimate = estimator.update(state.time, state.q, standing)
         code = Reason.OK if estimate is not None else Reason.STATES_STOPPED
@@ -154,7 +165,8 @@ class BaseInput:
         self, robot: Robot, estimator: BaseEstimator, state: RobotState, w: Array, f: Array
     ) -> Mask | None:
         """Feet that stand in a state; None if that has been unknown for too long."""
-        measured = not (state.effort_missing or state.velocity_missing)
+        stale = bool(state.stale_mask[6:].any())  # of the base's own, this is the source
+        measured = not (stale or state.effort_missing or state.velocity_missing)
         if self._estimate is None or not measured:
             self._loads = None
         else:
@@ -170,16 +182,33 @@ class BaseInput:
                 gravity = robot.model.gravity.array()
                 loads = -found.forces @ gravity / (gravity @ gravity)
                 return np.asarray(loads > LOAD * robot.total_mass / len(loads))
-        fastest = max(np.abs(w).max(), np.abs(state.v[6:]).max(initial=0.0))
+        rates, before = np.concatenate([w, state.v[6:]]), self._rates
+        if before is not None and before.shape == rates.shape:
+            rates = before + SMOOTHING * (rates - before)  # noise is no motion
+        self._rates = rates
         g = np.linalg.norm(robot.model.gravity.array())
-        if fastest < STILL and abs(np.linalg.norm(f) / g - 1.0) < AT_REST:
+        at_rest = np.abs(rates).max() < STILL and abs(np.linalg.norm(f) / g - 1.0) < AT_REST
+        if at_rest and not stale:
+            self._known = state.time
             return np.ones(len(estimator.feet), dtype=bool)
         if self._estimate is not None and state.time - self._known <= BLIND:
             return np.zeros(len(estimator.feet), dtype=bool)
         return None
 
+    def _why_not(self, state: RobotState) -> Explanation:
+        if state.stale_mask[6:].any():
+            return Explanation(Reason.JOINTS_STALE, 'no news of joints of the legs')
+        if state.effort_missing or state.velocity_missing:
+            text = 'it moves, and efforts or velocities are missing, by which feet stand'
+            return Explanation(Reason.EFFORT_MISSING, text)
+        return Explanation(Reason.STATES_STOPPED, 'it moves: it starts at rest, on all feet')
+
     def _publish(self, robot: Robot, estimate: BaseEstimate, stamp: int) -> None:
         names, output, now = self._context.names, self.output, time.monotonic()
+        if output.missing:
+            text = f'{output.topic} cannot be published: {output.missing}'
+            self._problem = Explanation(Reason.OTHER, text)
+            return
         if now - self._query > QUERY_PERIOD:
             self._query = now
             self._others = ', '.join(other_publishers(self._component.node, output.topic))
@@ -193,3 +222,8 @@ class BaseInput:
         message.twist.covariance = estimate.twist_covariance.ravel()
         output.publish(message)
         self._published = now
+
+
+def _mounted(robot: Robot, estimator: BaseEstimator) -> Array:
+    """Pose (4, 4) of the IMU in the frame of the root link."""
+    return robot.forward_kinematics(robot.neutral(), estimator.imu_frame)

@@ -533,6 +533,7 @@ class RobotContext:
         kernels: Iterable[KernelKey],
         function: Callable[[], Answer],
         takes_long: bool = False,
+        compiles: bool = False,
     ) -> Answer:
         """Evaluate a function for a request: at once if its kernels exist, else in a thread.
 
@@ -541,6 +542,7 @@ class RobotContext:
             kernels: keys of the kernels that the function uses.
             function: computes the result.
             takes_long: whether it takes long even with existing kernels.
+            compiles: whether it compiles others.
 
         Raises:
             DynamicsRosError: the error of the function, or too many requests are waiting.
@@ -550,7 +552,8 @@ class RobotContext:
         ready, threads = robot.has_kernels(needed), self.threads
         if ready and not takes_long:
             return function()
-        return await threads.submit(threads.searches if ready else threads.builder, function)
+        worker = threads.searches if ready and not compiles else threads.builder
+        return await threads.submit(worker, function)
 
     def adopt(self, built: Built) -> None:
         """Switch the components to a robot that was prepared for them."""

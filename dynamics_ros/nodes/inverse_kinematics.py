@@ -204,7 +204,8 @@ class InverseKinematicsService:
         def search() -> Outcome:
             # Time spent waiting for other searches counts towards the limit, not compilation or the
             # delays of a busy machine before the search.
-            remaining = timeout - max(self._free_since - received, 0.0)
+            waited = max(self._free_since - received, 0.0) if prepared else 0.0
+            remaining = timeout - waited
             if remaining < MIN_TIME_SHARE * timeout:
                 text = f'other searches have taken all of its {timeout:g} s; ask again'
                 raise SearchError('timed_out', text)
@@ -232,7 +233,8 @@ class InverseKinematicsService:
             outcome = one(min(MAX_BLOCKING_TIME, timeout))
             if outcome[0][0].success:
                 return outcome
-        return await self._context.compute(robot, kernels, run, takes_long=True)
+        options = {'takes_long': True, 'compiles': not prepared}
+        return await self._context.compute(robot, kernels, run, **options)
 
     async def target(
         self,

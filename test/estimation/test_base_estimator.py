@@ -164,3 +164,16 @@ def test_it_levels_itself_by_the_last_moment_and_by_gravity_alone(walked):
         falling.add_imu(10**9 + 5_000_000 * k, still.rate, np.zeros(3))
         assert falling.update(10**9 + 5_000_000 * k, still.q, np.ones(4, dtype=bool)) is None
     assert '0.00 m/s^2; expected about 9.81' in falling.waiting
+
+
+def test_one_wrong_joint_state_is_got_over(walked):
+    """All feet are elsewhere in one sample; it goes on, and its velocity with it."""
+    estimator = BaseEstimator(ROBOT, FEET, IMU)
+    for k, sample in enumerate(walked):
+        q = sample.q.copy()
+        q[7:] += 0.03 * (k == 300)
+        estimator.add_imu(sample.stamp, sample.rate, sample.force)
+        found = estimator.update(sample.stamp, q, sample.stands)
+        assert found is not None or k < 100, estimator.waiting
+        if k > 320:
+            assert np.abs(found.v[:3] - sample.v[:3]).max() < 0.03

@@ -40,6 +40,10 @@ MIXED_RATIO, LAGS = 3.0, 4
 from which two motions are interleaved; number of samples that are compared."""
 
 
+MIN_APART = 0.02
+"""Least distance to the next sample, as a share of the ranges of the joints: at rest an encoder may
+alternate between two steps."""
+
 MIN_RANGE = 0.01
 """Least range of a joint for this comparison [rad], times its ``motion_scales``."""
 
@@ -89,7 +93,8 @@ def mixed(values: Array) -> bool:
     apart = [
         np.abs(moving[lag : lag + count] - moving[:count]).sum(axis=1) for lag in range(1, LAGS + 1)
     ]
-    return bool(np.median(apart[0]) > MIXED_RATIO * np.median(np.min(apart[1:], axis=0)))
+    far = np.median(apart[0])
+    return bool(far > MIN_APART and far > MIXED_RATIO * np.median(np.min(apart[1:], axis=0)))
 
 
 def _pieces(time: Array) -> list[NDArray[np.int64]]:

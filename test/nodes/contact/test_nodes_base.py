@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -138,3 +139,21 @@ def test_readings_that_are_none_are_refused_and_the_node_goes_on(ros, samples):
     problem('published on odom')
     assert found
     ros.wait_for(lambda: 'no reading on imu' in ros.values('contact_node').get(DETAIL, ''))
+
+
+def test_noise_at_rest_and_a_single_reading_take_nothing_away(ros, samples):
+    found = ros.listen(Odometry, '/odom', 1000)
+    rest, rng = samples[0], np.random.default_rng(0)
+
+    def noisy(extra=0.0):
+        v = rest.v.copy()
+        v[6:] += 0.03 * rng.normal(size=12)
+        return replace(rest, v=v, rate=np.add(rest.rate, (extra, 0.0, 0.0)))
+
+    ros.wait_for(lambda: found, meanwhile=lambda: tell(ros, noisy()), period=PERIOD)
+    tell(ros, noisy(0.06))
+    count = len(found)
+    ros.wait_for(
+        lambda: len(found) > count + 5, meanwhile=lambda: tell(ros, noisy()), period=PERIOD
+    )
+    assert ros.values('contact_node')[DETAIL] == 'published on odom'
