@@ -22,7 +22,7 @@ TOPIC = f'/{NODE}/joint_commands'
 ROBOT = Robot.from_urdf(description())
 NAMES = list(ROBOT.joint_names)
 TOOL = 'tool0'
-RATE, SPEED = 250.0, 0.25
+RATE, SPEED = 500.0, 0.25
 """Joint states a simulated second, and how slowly that goes: torques that come late on a busy
 machine are another arm's."""
 
