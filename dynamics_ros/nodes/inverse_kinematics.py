@@ -233,8 +233,8 @@ class InverseKinematicsService:
             outcome = one(min(MAX_BLOCKING_TIME, timeout))
             if outcome[0][0].success:
                 return outcome
-        options = {'takes_long': True, 'compiles': not prepared}
-        return await self._context.compute(robot, kernels, run, **options)
+        compute = self._context.compute
+        return await compute(robot, kernels, run, takes_long=True, compiles=not prepared)
 
     async def target(
         self,

@@ -65,15 +65,15 @@ def test_a_push_moves_the_tool_which_comes_back(held):
     def there_and_back():
         before = held.pose[:3, 3]
         push(held, [15.0, 0.0, 0.0], 1.0)
-        held.pass_time(0.7)
+        held.pass_time(1.0)
         moved = held.pose[:3, 3] - before
-        held.pass_time(1.5)
-        return moved, held.pose[:3, 3] - before
+        # Friction of gears that nobody has stated leaves it on the way, and where a busy machine
+        # holds the node up, its springs are soft for a while.
+        limit = 0.7 * np.linalg.norm(moved)
+        held.ros.wait_for(lambda: np.linalg.norm(held.pose[:3, 3] - before) < limit)
+        return moved
 
-    moved, left = held.undisturbed(there_and_back)
-    assert moved[0] > 0.01
-    # Friction of gears that nobody has stated leaves it on the way.
-    assert np.linalg.norm(left) < 0.7 * np.linalg.norm(moved)
+    assert held.undisturbed(there_and_back)[0] > 0.01
 
 
 def test_the_tool_goes_to_a_pose_and_is_held_when_that_is_told_no_more(held):
