@@ -16,7 +16,7 @@ from benchmarks.estimation_arms import NOISE, NONE, Noise
 from benchmarks.records import Goal, Record
 from benchmarks.trotting import FEET, FOOT_RADIUS, PERIOD, Quadruped
 from dynamics_ros.estimation import FootContactEstimator, MomentumObserver
-from dynamics_ros.estimation.base_estimator import BaseEstimator
+from dynamics_ros.estimation.base_estimator import BaseEstimator, LoadedFeet
 
 Array = NDArray[np.float64]
 
@@ -70,14 +70,13 @@ def run(options: argparse.Namespace) -> Iterator[Record]:
             share = 100.0 * float(right.mean())
             goal = Goal(99.0, of='value', at_least=True) if noise is NONE else None
             yield _record(f'feet {case}: contact state right', share, '%', goal)
-    yield from _base(quadruped, 4.0 if options.quick else 20.0)
+    yield from _base(Quadruped(walks=True), 10.0 if options.quick else 20.0)
 
 
 def _base(quadruped: Quadruped, duration: float) -> Iterator[Record]:
     """Drift, velocity and time of a walk, whose contacts come from the estimated base."""
     robot, rng = quadruped.robot, np.random.default_rng(7)
-    observer = MomentumObserver(robot, GAIN[NOISE], effort_sampling='interval')
-    feet = FootContactEstimator(robot, FEET, effort_noise=EFFORT_NOISE[NOISE])
+    feet = LoadedFeet(robot, FEET)
     base = BaseEstimator(robot, FEET, 'base', foot_radius=FOOT_RADIUS)
     shaken = np.array([GYROSCOPE, ACCELEROMETER])[:, None] / np.sqrt(PERIOD)
     standing, estimate, rows, times = np.ones(len(FEET), dtype=bool), None, [], []
@@ -89,9 +88,8 @@ def _base(quadruped: Quadruped, duration: float) -> Iterator[Record]:
         felt = np.array([step.v[3:6], step.specific_force]) + BIASES
         felt += shaken * rng.normal(size=(2, 3))
         if estimate is not None:
-            q[:7], v[:6] = estimate.q, estimate.v
-            external = observer.update(step.stamp, q, v, effort)
-            standing = feet.update(q, v, external, tau=effort).in_contact
+            carrying = feet.update(step.stamp, estimate, q, v, effort)
+            standing = standing if carrying is None else carrying
         began = time.perf_counter()
         base.add_imu(step.stamp, *felt)
         estimate = base.update(step.stamp, q, standing)

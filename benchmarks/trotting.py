@@ -67,7 +67,9 @@ class Quadruped:
         robot: our model.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, walks: bool = False) -> None:
+        """Describe it; one that walks has hard ground, and puts its feet down softly."""
+        self._softly = 2 if walks else 1
         urdf = bare(urdf_path('anymal'))
         self.robot = Robot.from_urdf(urdf, 'floating')
         spec = mujoco.MjSpec.from_string(for_mujoco(urdf))
@@ -76,8 +78,10 @@ class Quadruped:
             joint.damping = joint.damping * 0.0
             joint.frictionloss = 0.0
             joint.armature = 0.0
-        # On ground of the default softness feet sink by 2 cm.
-        hard = {'solref': [0.004, 1.0], 'solimp': [0.99, 0.999, 1e-3, 0.5, 2.0]}
+        # On ground of the default softness feet sink by 2 cm, and creep.
+        hard = {'solref': [0.004, 1.0], 'solimp': [0.99, 0.999, 1e-3, 0.5, 2.0]} if walks else {}
+        if walks:
+            spec.option.cone, spec.option.impratio = mujoco.mjtCone.mjCONE_ELLIPTIC, 100.0
         spec.worldbody.add_geom(
             name='ground', type=mujoco.mjtGeom.mjGEOM_PLANE, size=[5.0, 5.0, 0.1], **hard
         )
@@ -90,7 +94,6 @@ class Quadruped:
                 friction=[0.8, 0.005, 0.0001],
                 **hard,
             )
-        spec.option.cone, spec.option.impratio = mujoco.mjtCone.mjCONE_ELLIPTIC, 100.0  # no creep
         spec.option.timestep = PERIOD / SUBSTEPS
         self.model: mujoco.MjModel = spec.compile()
         self.data = mujoco.MjData(self.model)
@@ -167,7 +170,10 @@ class Quadruped:
         phase = [(max(t, 0.0) / STEP_TIME + 0.5 * pair) % 1.0 for pair in PAIRS]
         swing = np.array([t > 0.0 and p < SWING for p in phase])
         lifts = np.array(
-            [LIFT * math.sin(math.pi * p / SWING) ** 2 if s else 0.0 for p, s in zip(phase, swing)]
+            [
+                LIFT * math.sin(math.pi * p / SWING) ** self._softly if up else 0.0
+                for p, up in zip(phase, swing, strict=True)
+            ]
         )
         stride = self._speed * STEP_TIME * (1.0 - SWING)
         sways = stride * np.array(

@@ -24,6 +24,8 @@ from scipy.spatial.transform import Rotation
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.arguments import check_not_negative, check_positive, finite_vector
 
+from .legged import FootContactEstimator
+from .observers import MomentumObserver
 from .wrench import frame_list
 
 if TYPE_CHECKING:
@@ -57,6 +59,16 @@ OUTLIER = 16.0
 
 SLIDING = 0.1
 """Speed above which a foot that has slipped slides on and is not used [m/s]."""
+
+GAIN = 200.0
+"""Gain of the observer that finds the loads of the feet [1/s]: a foot that is lifted still seems to
+carry for a few of its time constants."""
+
+SETTLED = 50_000_000
+"""Time from the start of the observer after which the loads are known [ns]."""
+
+LOAD = 0.3
+"""Share of the weight over the number of feet that a standing foot has to carry."""
 
 ROTATION, VELOCITY, POSITION = slice(0, 3), slice(3, 6), slice(6, 9)
 """Entries of the error; then come the feet, and the biases of gyroscope and accelerometer."""
@@ -99,6 +111,37 @@ class BaseEstimate:
     v: Array
     pose_covariance: Array
     twist_covariance: Array
+
+
+class LoadedFeet:
+    """Which feet carry the robot, by its joint torques and a momentum observer."""
+
+    def __init__(self, robot: Robot, feet: Sequence[str]) -> None:
+        """Create an observer that settles within ``SETTLED``; arguments as of ``BaseEstimator``."""
+        self._observer = MomentumObserver(robot, GAIN)
+        self._feet = FootContactEstimator(robot, feet)
+        self._gravity = robot.model.gravity.array()
+        self._least = LOAD * robot.total_mass * float(np.linalg.norm(self._gravity)) / len(feet)
+        self._began = 0
+
+    def update(
+        self, stamp: int, estimate: BaseEstimate, q: Array, v: Array, effort: Array
+    ) -> Mask | None:
+        """Process a joint state; return the feet (n) that carry, None until it has settled.
+
+        Args:
+            stamp: ns.
+            estimate: the base.
+            q, v, effort: (nq), (nv), (nv) configuration, velocity and torques; the base in them is
+                ignored [Nm or N].
+        """
+        self._began = self._began or stamp
+        q, v = np.concatenate([estimate.q, q[7:]]), np.concatenate([estimate.v, v[6:]])
+        forces = self._feet.update(q, v, self._observer.update(stamp, q, v, effort)).forces
+        if stamp - self._began <= SETTLED:
+            return None
+        loads = -forces @ self._gravity / np.linalg.norm(self._gravity)
+        return np.asarray(loads > self._least)
 
 
 class BaseEstimator:
@@ -265,7 +308,7 @@ class BaseEstimator:
             self._correct(places, standing, 1e-9 * elapsed)
             if self._slipped > 2 or not np.isfinite(self._P).all():
                 self.reset()
-                self.waiting = 'the feet contradict the IMU: it starts anew at rest'
+                self.waiting = 'the feet contradict the IMU: the estimate starts anew at rest'
                 return None
         return self.estimate()
 
@@ -387,15 +430,13 @@ class BaseEstimator:
         self._P[rows, rows] = self._P[POSITION, POSITION] + variance * np.eye(3)
 
     def _apply(self, xi: Array) -> None:
-        """Change the state by exp(xi), in the group of orientation, velocity and positions."""
-        turn = xi[ROTATION]
-        rotation = Rotation.from_rotvec(turn).as_matrix()
-        left = _left_jacobian(turn)
+        """Change the state by exp(xi), to second order in a small correction."""
+        rotation = Rotation.from_rotvec(xi[ROTATION]).as_matrix()
         self._R = rotation @ self._R
-        self._v = rotation @ self._v + left @ xi[VELOCITY]
-        self._p = rotation @ self._p + left @ xi[POSITION]
+        self._v = rotation @ self._v + xi[VELOCITY]
+        self._p = rotation @ self._p + xi[POSITION]
         steps = np.array([xi[rows] for rows in self._feet_rows])
-        self._d = self._d @ rotation.T + steps @ left.T
+        self._d = self._d @ rotation.T + steps
         self._biases = self._biases + xi[-6:]
 
     def estimate(self) -> BaseEstimate | None:
@@ -428,9 +469,3 @@ class BaseEstimator:
 def _skew(v: Array) -> Array:
     x, y, z = v
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-
-
-def _left_jacobian(phi: Array) -> Array:
-    """Left Jacobian of SO(3), for the small corrections of a filter to second order."""
-    S = _skew(phi)
-    return np.asarray(np.eye(3) + 0.5 * S + S @ S / 6.0)

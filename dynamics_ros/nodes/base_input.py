@@ -13,8 +13,13 @@ from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import Imu
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
-from dynamics_ros.estimation import FootContactEstimator, MomentumObserver
-from dynamics_ros.estimation.base_estimator import MAX_GAP, BaseEstimate, BaseEstimator, Mask
+from dynamics_ros.estimation.base_estimator import (
+    MAX_GAP,
+    BaseEstimate,
+    BaseEstimator,
+    LoadedFeet,
+    Mask,
+)
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.nodes.context import RobotComponent
 from dynamics_ros.nodes.lifecycle import other_publishers
@@ -27,16 +32,6 @@ from dynamics_ros.wire.conversions import Array, nanoseconds, numbers, odometry,
 FRAME = 'odom'
 """Frame in which the robot started."""
 
-GAIN = 200.0
-"""Gain of the observer that finds the loads of the feet [1/s]: a foot that is lifted still seems to
-carry for a few of its time constants."""
-
-SETTLED = 50_000_000
-"""Time from the start of the observer after which the loads are known [ns]."""
-
-LOAD = 0.3
-"""Share of the weight over the number of feet that a standing foot has to carry."""
-
 BLIND = 1_000_000_000
 """Time in motion without known loads after which nothing is published [ns]; until then, no foot is
 used."""
@@ -47,7 +42,6 @@ SMOOTHING = 0.1
 AT_REST, STILL = 0.05, 0.05
 """Relative deviation of the specific force from gravity, and largest velocity of base and joints
 [rad/s or m/s], at which a robot rests on all of its feet if their contacts are unknown."""
-
 
 QUERY_PERIOD, OVERDUE = 1.0, 0.5
 """Time between two queries for other publishers, and after which a missing input is named [s]."""
@@ -70,7 +64,7 @@ class BaseInput:
 
     def _forget(self) -> None:
         self._time, self._known = 0, -BLIND
-        self._loads: tuple[MomentumObserver, FootContactEstimator, int] | None = None
+        self._loads: LoadedFeet | None = None
         self._estimate: BaseEstimate | None = None
         self._rates: Array | None = None
         if self._estimator is not None:
@@ -170,18 +164,12 @@ class BaseInput:
         if self._estimate is None or not measured:
             self._loads = None
         else:
-            if self._loads is None:
-                observer = MomentumObserver(robot, GAIN)
-                self._loads = observer, FootContactEstimator(robot, estimator.feet), state.time
-            observer, feet, began = self._loads
-            q = np.concatenate([self._estimate.q, state.q[7:]])
-            v = np.concatenate([self._estimate.v, state.v[6:]])
-            found = feet.update(q, v, observer.update(state.time, q, v, state.effort))
-            if state.time - began > SETTLED:
+            self._loads = self._loads or LoadedFeet(robot, estimator.feet)
+            given = state.q, state.v, state.effort
+            standing = self._loads.update(state.time, self._estimate, *given)
+            if standing is not None:
                 self._known = state.time
-                gravity = robot.model.gravity.array()
-                loads = -found.forces @ gravity / (gravity @ gravity)
-                return np.asarray(loads > LOAD * robot.total_mass / len(loads))
+                return standing
         rates, before = np.concatenate([w, state.v[6:]]), self._rates
         if before is not None and before.shape == rates.shape:
             rates = before + SMOOTHING * (rates - before)  # noise is no motion
@@ -199,9 +187,11 @@ class BaseInput:
         if state.stale_mask[6:].any():
             return Explanation(Reason.JOINTS_STALE, 'no news of joints of the legs')
         if state.effort_missing or state.velocity_missing:
-            text = 'it moves, and efforts or velocities are missing, by which feet stand'
+            text = 'the robot moves without efforts or velocities: which feet stand is unknown'
             return Explanation(Reason.EFFORT_MISSING, text)
-        return Explanation(Reason.STATES_STOPPED, 'it moves: it starts at rest, on all feet')
+        return Explanation(
+            Reason.STATES_STOPPED, 'the robot moves; the estimate starts at rest, on all feet'
+        )
 
     def _publish(self, robot: Robot, estimate: BaseEstimate, stamp: int) -> None:
         names, output, now = self._context.names, self.output, time.monotonic()
