@@ -71,7 +71,7 @@ def test_an_echo_answers_every_state_at_a_cost(meter, tmp_path, turn):
         assert echo.wait(20.0) == 0
     assert found.sent == 200
     assert found.received == 200
-    assert found.seconds > 0.9  # and more on a busy machine
+    assert found.seconds > 0.5  # 1 s, and less where the first states are late
     assert found.cost > 0.0
     assert 0.0 < found.percentile(50.0) <= found.percentile(99.0)
     assert np.array_equal(np.fromfile(stamps, dtype=np.int64)[-found.sent :], found.stamps)

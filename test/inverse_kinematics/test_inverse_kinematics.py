@@ -305,7 +305,7 @@ def test_a_bad_argument_is_named(ur5, argument, call):
 
 def test_the_time_of_a_search_begins_when_the_closed_form_is_prepared(ur5, monkeypatch):
     solve = sys.modules['dynamics_ros.inverse_kinematics.solve']
-    monkeypatch.setattr(solve, 'closed_form_of', lambda problem: time.sleep(0.3))
+    monkeypatch.setattr(solve, 'closed_form_of', lambda problem: time.sleep(1.0))
     result = ur5.inverse_kinematics(np.eye(4) + np.diag([9.0], 3), 'tool0', timeout=0.05)
     assert not result.success
-    assert result.elapsed < 0.3
+    assert result.elapsed < 1.0

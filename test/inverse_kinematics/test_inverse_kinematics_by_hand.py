@@ -88,15 +88,14 @@ def test_a_target_behind_a_limit_is_not_claimed():
 def test_a_target_out_of_reach_is_told_with_the_closest_approach():
     robot = planar_arm((-2.5, 2.5))
     target = at(3.0, 4.0)
-    results = [robot.inverse_kinematics(target, 'tip_link', position_only=True) for _ in range(5)]
-    for result in results:
-        assert result.reason == 'unreachable'
-        assert not result.success
-        assert result.q == pytest.approx([np.arctan2(4.0, 3.0), 0.0], abs=1e-3)
-        # 5 m away, 1.5 m long.
-        assert result.position_error == pytest.approx(3.5, rel=1e-6)
-    # Half of the default timeout: it is not what ends the search. A busy machine may stop some.
-    assert min(result.elapsed for result in results) < 0.05
+    timeout = 60.0  # it is not what ends the search
+    result = robot.inverse_kinematics(target, 'tip_link', position_only=True, timeout=timeout)
+    assert result.reason == 'unreachable'
+    assert not result.success
+    assert result.q == pytest.approx([np.arctan2(4.0, 3.0), 0.0], abs=1e-3)
+    # 5 m away, 1.5 m long.
+    assert result.position_error == pytest.approx(3.5, rel=1e-6)
+    assert result.elapsed < timeout
 
 
 def test_running_out_of_time_is_called_timed_out():

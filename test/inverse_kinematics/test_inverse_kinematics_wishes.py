@@ -184,11 +184,10 @@ def test_far_away_the_closest_approach_is_as_close_as_a_long_search_finds(panda)
     for distance in (1.2, 3.0):
         target = panda.forward_kinematics(BENT, HAND)
         target[:3, 3] = distance * np.array([0.8, 0.0, 0.6])
-        results = [panda.inverse_kinematics(target, HAND, BENT) for _ in range(5)]
-        result = results[0]
+        timeout = 60.0  # it is not what ends the search
+        result = panda.inverse_kinematics(target, HAND, BENT, timeout=timeout)
         assert result.reason == 'unreachable' and not result.success
-        # It is not the default timeout of 0.1 s that ends it. A busy machine may stop some.
-        assert min(one.elapsed for one in results) < 0.06
+        assert result.elapsed < timeout
         closest = min(
             np.linalg.norm(
                 panda.inverse_kinematics(

@@ -285,7 +285,7 @@ def test_a_signal_ends_a_node_at_once_with_exit_code_0(ros, name, by):
         ros.call(ListParameters, f'{space}/{name}/list_parameters')
         code, seconds = process.end(by)
         assert code == 0, process.printed
-        assert seconds < 1.0
+        assert seconds < 3.0  # beside busy processes
         assert 'Traceback' not in process.printed
 
 
@@ -437,5 +437,5 @@ def test_the_composed_process_is_alive_and_well_after_all_this(composed):
     assert 'Traceback' not in composed.printed and 'callback raised' not in composed.printed
     code, seconds = composed.end(signal.SIGINT)
     assert code == 0, composed.printed
-    assert seconds < 1.0
+    assert seconds < 3.0  # beside busy processes
     assert 'Traceback' not in composed.printed and 'callback raised' not in composed.printed
