@@ -12,7 +12,7 @@ Independent of robots; may import ``errors``.
 from dynamics_ros.kernels.autodiff import derivative, gradient, jacobian
 from dynamics_ros.kernels.calls import call_path
 from dynamics_ros.kernels.graph.expression import Condition, Expression, Scalar, select
-from dynamics_ros.kernels.graph.trace import Requirement, Trace, Variable
+from dynamics_ros.kernels.graph.trace import Trace, Variable
 from dynamics_ros.kernels.graph.tracing import trace
 from dynamics_ros.kernels.kernel import Kernel, compile
 from dynamics_ros.kernels.llvm.source import llvm_ir
@@ -28,7 +28,6 @@ __all__ = [
     'Kernel',
     'PlainFunction',
     'Program',
-    'Requirement',
     'Scalar',
     'Step',
     'Trace',

@@ -18,7 +18,6 @@ from dynamics_ros.errors import InvalidArgumentError, SingularError
 from dynamics_ros.kernels import (
     Kernel,
     PlainFunction,
-    Requirement,
     compile,
     derivative,
     gradient,
@@ -26,7 +25,6 @@ from dynamics_ros.kernels import (
     select,
     trace,
 )
-from dynamics_ros.kernels.graph.expression import Expression
 from dynamics_ros.kernels.graph.tracing import Graph
 
 MODES = ('forward', 'reverse', 'auto')
@@ -173,20 +171,23 @@ class TestTraces:
         assert derivative(traced, 's', 'trace').outputs[0].shape == ()
 
     @pytest.mark.parametrize('backend', ['python', 'llvm'])
-    def test_a_kernel_of_it_keeps_what_the_trace_requires(self, backend):
-        def requirements(x):
-            yield Requirement(x, 0.0, 10.0, lambda value: InvalidArgumentError('x', 'far', 'near'))
-
+    def test_a_kernel_of_it_refuses_what_the_trace_refuses(self, backend):
         def singular(_):
             return SingularError('x', 'zero')
 
-        traced = trace(Expression.sqrt, {'x': ()}, 'root', 'a root', requirements, singular)
+        unit, twice = np.full(4, 0.5), np.ones(4)
+        traced = trace(
+            lambda x, q: x.sqrt() * q[0], {'x': (), 'q': 4}, 'root', 'a root', [(1, 0)], singular
+        )
         kernel = Kernel(derivative(traced, by='x'), backend)
-        assert kernel(4.0) == pytest.approx(0.25, rel=ROUNDING)
-        with pytest.raises(InvalidArgumentError, match='far'):
-            kernel(11.0)
-        with pytest.raises(SingularError):
-            kernel(0.0)
+        assert kernel(4.0, unit) == pytest.approx(0.125, rel=ROUNDING)
+        back = Kernel(traced, backend).pullback()
+        assert back(4.0, unit, 1.0)[0] == pytest.approx(0.125, rel=ROUNDING)
+        for call in (lambda *x: kernel(*x), lambda *x: back(*x, 1.0)):
+            with pytest.raises(InvalidArgumentError, match='quaternion of length 2'):
+                call(4.0, twice)
+            with pytest.raises(SingularError):
+                call(0.0, unit)
 
 
 def by_derivatives(kernel, arrays, weights):

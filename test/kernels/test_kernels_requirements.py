@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a trace requires of inputs and results, at every way to call it, and its C."""
+"""Inputs and results that a trace refuses, at every way to call it, and its C."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import (
     Kernel,
     PlainFunction,
-    Requirement,
     c_source,
     compilation,
     select,
@@ -28,34 +27,16 @@ BACKENDS = ['llvm', 'python']
 STATES = [1, 5, compilation.BATCH_STATES + 3]
 
 
-class NotUnitError(Exception):
-    pass
-
-
 class NoAnswerError(Exception):
     pass
 
 
-def unit_length(q, *_):
-    yield Requirement(
-        q[1] * q[1] + q[2] * q[2],
-        1.0 - 1e-6,
-        1.0 + 1e-6,
-        lambda squared: NotUnitError(f'length {math.sqrt(squared):.3g}'),
-        ((q[1], 0.6), (q[2], 0.8)),
-    )
-
-
-def small(_, s):
-    yield Requirement(s, -10.0, math.inf, lambda value: InvalidArgumentError('s', f'{value}', '..'))
-
-
 def traced(finite=True):
     return trace(
-        lambda q, s: {'x': [q[0] * q[1], q[0] * q[2], 1.0 / s], 'y': s * 2.0},
-        {'q': 3, 's': ()},
+        lambda s, q: {'x': [q[0] * q[1], q[0] * q[2], 1.0 / s], 'y': s * 2.0},
+        {'s': (), 'q': 5},
         'turned',
-        requirements=lambda q, s: [*unit_length(q), *small(q, s)],
+        unit_quaternions=[(1, 1)],
         finite_results=(lambda _: NoAnswerError('division by zero')) if finite else None,
     )
 
@@ -67,31 +48,25 @@ def kernel(request):
     return kernel
 
 
-GOOD = np.array([2.0, 0.6, -0.8])
+GOOD = np.array([2.0, 0.0, 0.6, 0.0, -0.8])
 
 
 @pytest.mark.parametrize('states', STATES)
-def test_an_input_that_is_not_allowed_raises_its_error(kernel, states):
+def test_a_quaternion_that_is_not_of_length_1_raises_its_error(kernel, states):
     q, s = np.tile(GOOD, (states, 1)), np.ones(states)
-    kernel(q, s)
-    q[-1] = [2.0, 3.0, 4.0]
-    with pytest.raises(NotUnitError, match='length 5'):
-        kernel(q, s)
+    kernel(s, q)
+    for wrong, length in (
+        ([3.0, 0.0, 4.0, 0.0], '5'),
+        (GOOD[1:] * (1.0 + 1e-6), '1'),
+        ([0.0] * 4, '0'),
+        ([1e200] * 4, 'inf'),
+    ):
+        q[-1, 1:] = wrong
+        with pytest.raises(InvalidArgumentError, match=f'q: quaternion of length {length};'):
+            kernel(s, q)
     q[-1] = GOOD
-    s[0] = -10.5
-    with pytest.raises(InvalidArgumentError, match=r's: -10\.5'):
-        kernel(q, s)
-
-
-@pytest.mark.parametrize('states', [(), *((n,) for n in STATES)])
-def test_an_attempt_returns_that_a_result_is_not_finite(kernel, states):
-    q, s = np.broadcast_to(GOOD, (*states, 3)).copy(), np.full(states, 4.0)
-    for found, expected in zip(kernel.attempt(q, s), kernel(q, s), strict=True):
-        np.testing.assert_array_equal(found, expected)
-    s[(-1,) if states else ()] = 0.0
-    assert kernel.attempt(q, s) is NotImplemented
-    with pytest.raises(NoAnswerError):
-        kernel(q, s)
+    q[-1, 1:] *= 1.0 + 4e-7
+    kernel(s, q)
 
 
 @pytest.mark.parametrize('states', STATES)
@@ -99,15 +74,15 @@ def test_a_result_that_is_not_finite_raises_its_error(kernel, states):
     q, s = np.tile(GOOD, (states, 1)), np.ones(states)
     s[states // 2] = 0.0
     with pytest.raises(NoAnswerError, match='division'):
-        kernel(q, s)
+        kernel(s, q)
     if states == 1:
         with pytest.raises(NoAnswerError):
-            kernel(GOOD, 0.0)
+            kernel(0.0, GOOD)
 
 
 @pytest.mark.parametrize('backend', BACKENDS)
 def test_results_need_not_be_finite_unless_that_is_wanted(backend):
-    x, _ = Kernel(traced(finite=False), backend)(GOOD, 0.0)
+    x, _ = Kernel(traced(finite=False), backend)(0.0, GOOD)
     assert x[2] == np.inf
 
 
@@ -119,11 +94,11 @@ def test_the_entry_point_hands_on_what_is_not_allowed():
         return 'slow'
 
     call = Kernel(traced(), 'llvm').bind(slow_path)
-    assert call(GOOD, 1.0)[1] == 2.0
+    assert call(1.0, GOOD)[1] == 2.0
     assert not notes
-    for q, s in ((2.0 * GOOD, 1.0), (GOOD, -11.0), (GOOD, 0.0), (np.full(3, np.nan), 1.0)):
-        assert call(q, s) == 'slow'
-    assert len(notes) == 4
+    for q, s in ((2.0 * GOOD, 1.0), (GOOD, 0.0), (np.full(5, np.nan), 1.0)):
+        assert call(s, q) == 'slow'
+    assert len(notes) == 3
 
 
 def test_out_is_refused_like_results():

@@ -49,7 +49,6 @@ INTERNAL = {
     'foot_contacts': ('tool0',),
     'damped_inverse': (),
     'joint_friction': (),
-    'regressor_factor_step': ('0', '12', '76'),
     'setpoint_step': (),
     'joint_impedance': (),
     'inverse_dynamics_control': (),
