@@ -9,7 +9,7 @@ Python and C, compilation, kernels, their calls from Python (``calls.py`` and th
 Independent of robots; may import ``errors``.
 """
 
-from dynamics_ros.kernels.autodiff import derivative, gradient, jacobian
+from dynamics_ros.kernels.autodiff import derivative, jacobian
 from dynamics_ros.kernels.calls import call_path
 from dynamics_ros.kernels.graph.expression import Condition, Expression, Scalar, select
 from dynamics_ros.kernels.graph.trace import Trace, Variable
@@ -36,7 +36,6 @@ __all__ = [
     'call_path',
     'compile',
     'derivative',
-    'gradient',
     'jacobian',
     'llvm_ir',
     'python_source',

@@ -40,22 +40,6 @@ Entries = dict[int, Scalar]
 """Derivatives of one value by direction, or of outputs by one value; missing entries are 0."""
 
 
-def gradient(y: Scalar, xs: Sequence[Expression]) -> list[Scalar]:
-    """Return the derivatives of one value with respect to inputs, by a reverse sweep.
-
-    Args:
-        y: the value; a constant has a zero gradient.
-        xs: inputs of the trace, without repetition.
-
-    Returns:
-        One scalar per input; plain 0.0 where y does not depend on it.
-
-    Raises:
-        InvalidArgumentError: as for ``jacobian``.
-    """
-    return jacobian([y], xs, 'reverse')[0]
-
-
 def jacobian(
     ys: Sequence[Scalar],
     xs: Sequence[Expression],

@@ -20,7 +20,6 @@ from dynamics_ros.kernels import (
     PlainFunction,
     compile,
     derivative,
-    gradient,
     jacobian,
     select,
     trace,
@@ -119,7 +118,9 @@ class TestSharing:
             return sum((x[i] * x[i + 1]).sin() for i in range(99))
 
         value = trace(energy, {'x': 100}, 'energy').operation_count
-        both = trace(lambda x: {'g': gradient(energy(x), x), 'y': energy(x)}, {'x': 100}, 'both')
+        both = trace(
+            lambda x: {'g': jacobian([energy(x)], x)[0], 'y': energy(x)}, {'x': 100}, 'both'
+        )
         assert both.operation_count <= 4 * value
 
 
@@ -141,13 +142,13 @@ def named(**names):
     ('function', 'words'),
     [
         (lambda x, y: jacobian([x], [x, y], 'backward'), r"mode: 'backward'.*reverse"),
-        (lambda x, y: gradient(x, [x * y]), r'xs: .*expected inputs of the trace'),
-        (lambda x, y: gradient(x, [2.0]), r'xs: .*expected inputs of the trace'),
-        (lambda x, y: gradient(x, [x, x]), 'an input given twice'),
-        (lambda x, y: gradient(x, [Graph().symbol()]), 'inputs of another trace'),
+        (lambda x, y: jacobian([x], [x * y]), r'xs: .*expected inputs of the trace'),
+        (lambda x, y: jacobian([x], [2.0]), r'xs: .*expected inputs of the trace'),
+        (lambda x, y: jacobian([x], [x, x]), 'an input given twice'),
+        (lambda x, y: jacobian([x], [Graph().symbol()]), 'inputs of another trace'),
         (lambda x, y: jacobian([x], [x, y], along=[[1.0]]), 'along: 1 rows; expected 2 equal rows'),
         (lambda x, y: jacobian([x], [x, y], along=[[1.0], [1.0, 2.0]]), 'expected 2 equal rows'),
-        (lambda x, y: gradient(newton(x), [x]), 'computed by a loop'),
+        (lambda x, y: jacobian([newton(x)], [x]), 'computed by a loop'),
         (lambda x, y: jacobian([newton(x)], [x], 'forward'), 'computed by a loop'),
         (lambda x, y: derivative(trace(newton, {'x': ()}, 'f'), by='x'), 'computes a loop'),
         (named(by='x', of='p'), "by: 'x'; expected one of q, v"),

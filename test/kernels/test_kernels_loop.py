@@ -4,17 +4,13 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
-from c_library import VECTOR, compiled, needs_compiler
+from c_library import assert_c_agrees, needs_compiler
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import (
     Kernel,
-    PlainFunction,
-    c_source,
     trace,
 )
 from dynamics_ros.spatial.scalar import repeat, sin, sqrt, where_less
@@ -175,17 +171,8 @@ def test_results_that_are_not_finite_may_come_out_of_it(backend, states):
 @needs_compiler
 def test_exported_c_agrees_with_the_plain_trace(tmp_path):
     traced = trace(orbit, ORBIT, 'orbit')
-    function = compiled(c_source(traced), tmp_path).orbit
-    function.argtypes = [VECTOR] * 6
-    function.restype = None
     x, A, shift = orbit_inputs(20)
-    for i in range(20):
-        results = [np.full(2, math.nan), np.full(1, math.nan), np.full(1, math.nan)]
-        function(x[i], A[i], shift, *results)
-        wanted = PlainFunction(traced)(x[i].tolist(), A[i].ravel().tolist(), shift.tolist())
-        for result, value in zip(results, wanted):
-            # Both use libm; the C compiler may fuse a*b + c.
-            np.testing.assert_allclose(result, value, rtol=1e-13, atol=1e-14)
+    assert_c_agrees(traced, tmp_path, [(*row, shift) for row in zip(x, A)])
 
 
 def held(body, limit=3):

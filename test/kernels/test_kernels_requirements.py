@@ -4,18 +4,15 @@
 
 from __future__ import annotations
 
-import ctypes
-import math
 import re
 
 import numpy as np
 import pytest
-from c_library import VECTOR, compiled, needs_compiler
+from c_library import assert_c_agrees, needs_compiler
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import (
     Kernel,
-    PlainFunction,
     c_source,
     compilation,
     select,
@@ -88,33 +85,15 @@ def test_results_need_not_be_finite_unless_that_is_wanted(backend):
 
 def test_the_entry_point_hands_on_what_is_not_allowed():
     notes = []
-
-    def slow_path(*arguments, **named):
-        notes.append((arguments, named))
-        return 'slow'
-
-    call = Kernel(traced(), 'llvm').bind(slow_path)
+    call = Kernel(traced(), 'llvm').bind(lambda *x, **named: notes.append((x, named)) or 'slow')
     assert call(1.0, GOOD)[1] == 2.0
     assert not notes
     for q, s in ((2.0 * GOOD, 1.0), (GOOD, 0.0), (np.full(5, np.nan), 1.0)):
         assert call(s, q) == 'slow'
     assert len(notes) == 3
-
-
-def test_out_is_refused_like_results():
-    kernel = Kernel(
-        trace(
-            lambda x: [1.0 / e for e in x],
-            {'x': 2},
-            'inverse',
-            finite_results=lambda _: NoAnswerError(),
-        ),
-        'llvm',
-    )
-    out = np.zeros(2)
-    assert kernel.call(np.array([2.0, 4.0]), out=out) is out
+    out = np.zeros(3), np.zeros(())
     with pytest.raises(NoAnswerError):
-        kernel.call(np.array([2.0, 0.0]), out=out)
+        Kernel(traced(), 'llvm').call(0.0, GOOD, out=out)
 
 
 def everything(q, A, s, double):
@@ -140,27 +119,16 @@ def everything(q, A, s, double):
     }
 
 
-@pytest.fixture(scope='module')
-def traced_export():
-    inputs = {'q': 2, 'A': (2, 2), 's': (), 'double': 3}
-    return trace(everything, inputs, 'everything', 'all operations /* and a comment */')
-
-
 @needs_compiler
-def test_exported_c_agrees_with_the_plain_trace(traced_export, tmp_path):
-    function = compiled(c_source(traced_export), tmp_path).everything
-    function.argtypes = [VECTOR, VECTOR, ctypes.c_double, VECTOR, VECTOR, VECTOR, VECTOR]
-    function.restype = None
-    rng = np.random.default_rng(3)
-    for _ in range(20):
-        q, A, double = rng.normal(size=2), rng.normal(size=(2, 2)), rng.normal(size=3)
-        s = float(rng.uniform(0.1, 2.0))
-        results = [np.full(13, math.nan), np.full((2, 3), math.nan), np.full(1, math.nan)]
-        function(q, A, s, double, *results)
-        expected = PlainFunction(traced_export)(q.tolist(), A.ravel().tolist(), s, double.tolist())
-        for result, value in zip(results, expected):
-            # Both use libm; the C compiler may fuse a*b + c.
-            np.testing.assert_allclose(result.ravel(), value, rtol=1e-13, atol=1e-14)
+def test_exported_c_agrees_with_the_plain_trace(tmp_path):
+    inputs, rng = {'q': 2, 'A': (2, 2), 's': (), 'double': 3}, np.random.default_rng(3)
+    traced = trace(everything, inputs, 'everything', 'all operations /* and a comment */')
+    shapes = (2, (2, 2), None, 3)
+    states = [
+        [rng.normal(size=x) if x else float(rng.uniform(0.1, 2.0)) for x in shapes]
+        for _ in range(20)
+    ]
+    assert_c_agrees(traced, tmp_path, states)
 
 
 def long_way(q, memory, s):
@@ -188,13 +156,6 @@ def test_a_long_trace_is_several_functions_that_agree_too(tmp_path):
     for part in parts:
         (body,) = re.findall(rf'^static void {part}\(.*?^}}', text, re.MULTILINE | re.DOTALL)
         assert body.count('\n') < 3 * PART_STEPS
-    function = compiled(text, tmp_path, '-O0').long_way
-    function.argtypes = [VECTOR, VECTOR, ctypes.c_double, VECTOR, VECTOR]
-    function.restype = None
-    for q, s in (([0.3, 2.0], 0.7), ([0.9, 2.0], 0.7)):
-        results = [np.full(3, math.nan), np.full(1, math.nan)]
-        function(np.array(q), np.array([0.2, 0.4]), s, *results)
-        expected = PlainFunction(traced)(q, [0.2, 0.4], s)
-        for result, value in zip(results, expected):
-            # Both use libm, and nothing is fused without optimization.
-            np.testing.assert_allclose(result, value, rtol=1e-12)
+    states = [(np.array([x, 2.0]), np.array([0.2, 0.4]), 0.7) for x in (0.3, 0.9)]
+    # Nothing is fused without optimization.
+    assert_c_agrees(traced, tmp_path, states, '-O0', 1e-12)

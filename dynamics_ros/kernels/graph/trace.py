@@ -27,9 +27,6 @@ from dynamics_ros.kernels.graph.operations import COS, ELEMENT, INPUT, SIN, Oper
 
 Shape = tuple[int, ...]
 
-Example = tuple[list[float], list[float] | None]
-"""Elements of all inputs of a function, and all elements of its results if these are known."""
-
 UNIT_QUATERNION_TOLERANCE = 1e-6
 """Largest error of the squared length of a quaternion that has to be of length 1."""
 
@@ -77,8 +74,6 @@ class Trace:
             result; None if such results are returned.
         bound: whether the kernel binds the last input to an array instead of taking it from
             callers.
-        example: elements of the inputs, and the results there (see `trace_cache.example`); None
-            if not computed yet.
         origin: a digest of everything that the trace was made from; '' if unknown.
     """
 
@@ -91,7 +86,6 @@ class Trace:
     unit_quaternions: tuple[tuple[int, int], ...] = ()
     finite_results: Callable[[dict[str, NDArray[np.float64]]], Exception] | None = None
     bound: bool = False
-    example: Example | None = None
     origin: str = ''
 
     def __getstate__(self) -> dict[str, Any]:
