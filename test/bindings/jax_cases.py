@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 
 import jax
@@ -116,36 +115,6 @@ def test_a_wrong_shape_is_refused():
         jax_function(kernel)(np.zeros(4, complex))
     with pytest.raises(TypeError, match=r'gravity\(\) takes 1 arrays \(q\), got 2'):
         jax_function(kernel)(np.zeros(4), np.zeros(4))
-
-
-@pytest.mark.parametrize('dtype', [np.float64, np.float32])
-def test_bound_inputs_are_those_of_each_kernel(dtype):
-    adjustable = COMPILED.adjustable()
-    robots = [adjustable.with_gravity([0.0, 0.0, g]) for g in (-9.81, 3.0)]
-    functions = [jax.jit(jax_function(robot.kernel('gravity'))) for robot in robots]
-    for leading in ((), (50,), (50,), ()):
-        (q,) = states(1, *leading)
-        for robot, function in zip(robots, functions):
-            found = function(q.astype(dtype))
-            tolerance = 1e-12 if dtype == np.float64 else 1e-4
-            np.testing.assert_allclose(found, robot.gravity(q), atol=tolerance, rtol=tolerance)
-
-
-def test_threads_call_one_function():
-    function, arrays = jax.jit(jax_function(COMPILED.kernel('forward_dynamics'))), states(3, 20)
-    wanted = COMPILED.forward_dynamics(*arrays)
-    found = {}
-
-    def work(i):
-        found[i] = [np.asarray(function(*(x[i] for x in arrays))) for _ in range(50)]
-
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for i in range(4):
-        np.testing.assert_allclose(found[i], [wanted[i]] * 50, rtol=1e-12)
 
 
 def test_what_is_no_kernel_is_refused():
