@@ -36,10 +36,10 @@ from dynamics_ros.algorithms.jacobian import jacobian_columns
 from dynamics_ros.algorithms.linear_algebra.eigenvalues import symmetric_eigen
 from dynamics_ros.algorithms.linear_algebra.matrices import (
     Matrix,
+    ascending,
     beside,
     chosen,
     columns,
-    descending,
     product,
     scaled_columns,
     times_transposed,
@@ -289,8 +289,8 @@ def _damped_inverse(G: Matrix, threshold: Scalar, spectrum: bool) -> tuple[Matri
     if not spectrum:
         damped = chosen(is_damped, damped, undamped)
         return damped if wide else transposed(damped), []
-    singular = [sqrt(where_less(square, 0.0, 0.0, square)) for square in squares]
-    return damped if wide else transposed(damped), descending(singular)
+    rows = ascending([[-where_less(square, 0.0, 0.0, square)] for square in squares])
+    return damped if wide else transposed(damped), [sqrt(-x) for (x,) in rows]
 
 
 def _identity_minus(A: Matrix) -> Matrix:
