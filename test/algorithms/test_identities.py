@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from laws import assert_close, rate
 from patience import examples
-from random_robots import SEEDS, random_robot, random_state, robots
-from tolerances import AGAINST_PINOCCHIO, DIFFERENCE, DIFFERENCE_STEP, EXACT, LAW, SIMULATED
+from random_robots import SEEDS, random_state, robots
+from tolerances import AGAINST_PINOCCHIO, DIFFERENCE, EXACT, LAW, SIMULATED
 
 from benchmarks.pinocchio_peer import PinocchioPeer
 from benchmarks.robots import urdf_path
@@ -108,15 +108,6 @@ def test_hybrid_dynamics_agrees_with_inverse_dynamics_between_its_ends(robot, se
     assert_close(robot.inverse_dynamics(s.q, s.v, a), tau, LAW, np.abs(a).max())
 
 
-@pytest.mark.parametrize('root', ['fixed', 'floating', 'planar'])
-def test_the_random_robots_have_joints_of_every_kind(root):
-    made = [random_robot(seed, 5, root) for seed in range(40)]
-    kinds = {joint.kind.name for robot in made for joint in robot.model.joints}
-    assert {'revolute', 'continuous', 'prismatic'} <= kinds
-    assert any(robot.model.has_mimic_joints for robot in made)
-    assert any(len(robot.frame_names) > len(robot.body_names) + 1 for robot in made)
-
-
 @FEW
 @given(robots(), SEEDS)
 def test_the_rate_is_the_time_derivative_of_the_coordinates(robot, seed):
@@ -159,17 +150,6 @@ def test_a_base_has_the_map_of_the_cheat_sheet_behind_its_rotation(robot, seed):
     expected[:3, :3] = R
     expected[[6, 3, 4, 5], 3:6] = 0.5 * H_bar.T
     assert_close(robot.rate_map(q), expected, EXACT)
-
-
-def test_it_is_the_rate_along_which_pinocchio_integrates():
-    text = urdf_path('ur5').read_text()
-    robot = Robot.from_urdf(text, 'floating', backend='python')
-    peer = PinocchioPeer(text, robot)
-    q, v = robot.random_configuration(5), np.random.default_rng(5).normal(size=robot.nv)
-    theirs, step = peer.configuration(q), DIFFERENCE_STEP * peer.velocity(v)
-    ahead, behind = (pin.integrate(peer.model, theirs, sign * step) for sign in (1.0, -1.0))
-    expected = (ahead - behind) / (2.0 * DIFFERENCE_STEP)
-    assert_close(robot.configuration_rate(q, v), expected, DIFFERENCE)
 
 
 def pose_in_parent(robot, q, body):

@@ -94,6 +94,7 @@ class TestLimits:
     def test_are_read(self):
         limits = only_joint('<limit lower="-1" upper="2" velocity="3" effort="4"/>').limits
         assert limits == Limits(-1.0, 2.0, 3.0, 4.0)
+        assert only_joint('<limit lower="1" upper="-1"/>', 'fixed').limits == Limits()
 
     @pytest.mark.parametrize('kind', ['revolute', 'prismatic'])
     @pytest.mark.parametrize(

@@ -56,10 +56,6 @@ TAKEN = {
         robot(LIMIT, inertial='<origin xyz="3 0 0"/>'),
         "more than one <origin> is in 'hand'; the first counts",
     ),
-    'a fixed limit upside down': (
-        robot('<limit lower="1" upper="-1" effort="0" velocity="0"/>', type='fixed'),
-        "the limit of 'elbow' is upside down (lower above upper); a fixed joint needs none",
-    ),
 }
 
 
