@@ -3,8 +3,8 @@
 """All quantities of a robot: imports of those declared beside their algorithms, and some more.
 
 Annotations cannot say the options or shapes of the latter: quantities of several frames, link
-transforms, gravity of some joints, the observer of external torques, wrenches of contacts and feet,
-constraints, the whole-body program, and inverse kinematics.
+transforms, gravity of some joints, wrenches of contacts, constraints, the whole-body program, and
+inverse kinematics.
 """
 
 from __future__ import annotations
@@ -42,13 +42,7 @@ from dynamics_ros.algorithms.contact import (
     torque_observer,
     unexplained,
 )
-from dynamics_ros.algorithms.contact.feet import (
-    contact_probabilities,
-    contacts_with_hysteresis,
-    foot_forces,
-    friction_violations,
-    resting_forces,
-)
+from dynamics_ros.algorithms.contact.feet import foot_contacts
 from dynamics_ros.algorithms.contact.wrench import (
     NOISE_ROWS,
     SETTINGS,
@@ -157,25 +151,6 @@ def _gravity_of(model: Model, *names: str) -> Formula:
     return Formula({'q': model.nq}, function)
 
 
-@quantity_formula(
-    'one step of an observer of external torques',
-    {
-        'external_torque': 'of the environment on the robot, torques as tau',
-        'memory': 'for the next step',
-    },
-    name='observer_step',
-)
-def _observer_step(model: Model, kind: str, sampling: str) -> Formula:
-    def function(*arguments: Any) -> dict[str, Any]:
-        external, memory = torque_observer.observer_step(model, kind, sampling, *arguments)
-        return {'external_torque': external, 'memory': memory}
-
-    inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv, 'effort': model.nv}
-    inputs |= {'memory': (torque_observer.MEMORY, model.nv), 'interval': ()}
-    inputs |= {'settings': (len(torque_observer.SETTINGS), model.nv)}
-    return Formula(inputs, function)
-
-
 def _contacts(model: Model, names: Sequence[str]) -> list[ContactFrame]:
     """Return contacts from pairs of names: the frame, and the frame of the axes ('' for root)."""
     return [
@@ -216,61 +191,6 @@ def _contact_wrenches(model: Model, rows: str, *names: str) -> Formula:
     inputs: dict[str, Shape] = {'q': model.nq, 'external_torque': model.nv}
     inputs |= {'points': (len(contacts), 3), 'noise': (NOISE_ROWS, model.nv)}
     return Formula(inputs | {'settings': SETTINGS}, function)
-
-
-@quantity_formula(
-    'contacts of feet and forces of the ground on them',
-    {
-        'forces': 'of the ground on each foot by external torques, in the root frame [N]',
-        'deviations': 'standard deviation of each normal force [N]',
-        'constraint_forces': 'the forces on feet in contact by constraints [N]',
-        'probabilities': 'of contact',
-        'in_contact': '1 for each foot in contact',
-        'friction_violations': 'tangential force beyond the friction cone [N]',
-        'degraded': '1 when some direction of a force is damped or not felt',
-    },
-    name='foot_contacts',
-)
-def _foot_contacts(model: Model, *names: str) -> Formula:
-    """Return contacts of feet and forces on them, from external torques and from constraints."""
-    feet = [model.frame(name) for name in names]
-    contacts = [ContactFrame(foot, None) for foot in feet]
-
-    def function(
-        q: Values,
-        v: Values,
-        torque: Values,
-        tau: Values,
-        before: Values,
-        noise: Any,
-        settings: Values,
-        normal: Values,
-        force_threshold: Scalar,
-        friction: Scalar,
-    ) -> dict[str, Any]:
-        points = [[0.0] * 3] * len(feet)
-        equations = contact_equations(model, contacts, 3, q, points, settings[0])
-        solution = contact_solution(model, equations, q, noise, *settings[1:], spectrum=False)
-        found = foot_forces(model, feet, equations, solution, q, v, torque, normal)
-        probabilities = contact_probabilities(
-            [dot(force, normal) for force in found.forces],
-            *(found.deviations, found.normal_speeds, force_threshold),
-        )
-        in_contact = contacts_with_hysteresis(probabilities, before)
-        return {
-            'forces': found.forces,
-            'deviations': found.deviations,
-            'constraint_forces': resting_forces(model, feet, q, v, tau, in_contact),
-            'probabilities': probabilities,
-            'in_contact': in_contact,
-            'friction_violations': friction_violations(found.forces, in_contact, normal, friction),
-            'degraded': found.degraded,
-        }
-
-    inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv, 'external_torque': model.nv}
-    inputs |= {'tau': model.nv, 'before': len(feet), 'noise': (NOISE_ROWS, model.nv)}
-    inputs |= {'settings': SETTINGS, 'normal': 3, 'force_threshold': (), 'friction': ()}
-    return Formula(inputs, function)
 
 
 def _constraints_of(model: Model, names: Sequence[str]) -> Any:

@@ -80,24 +80,6 @@ class TestEveryJointKind:
         np.testing.assert_allclose(robot.gravity(q), gradient, atol=1e-7)
 
 
-def test_links_behind_fixed_joints_add_their_inertia_and_stay_frames():
-    flange = """<link name="flange"><inertial><origin xyz="0 0 0.1"/><mass value="0.5"/>
-        <inertia ixx="0.01" ixy="0" ixz="0" iyy="0.02" iyz="0" izz="0.02"/></inertial></link>
-      <joint name="f" type="fixed"><origin xyz="0 0.1 0.4" rpy="0 1.2 0"/>
-        <parent link="tip"/><child link="flange"/></joint>"""
-    joined = Robot.from_urdf(two_links('revolute', '1 0 0', flange))
-    alone = Robot.from_urdf(two_links('revolute', '1 0 0'))
-    assert joined.frame_names == ('base', 'tip', 'flange')
-    assert joined.body_names == ('tip',)
-    assert joined.total_mass == 2.5
-    q = np.array([0.3])
-    J = joined.jacobian(q, 'flange', 'local')
-    center = np.array([0.0, 0.0, 0.1])
-    at_center = J[:3, 0] + np.cross(J[3:, 0], center)
-    added = 0.5 * at_center @ at_center + J[3:, 0] @ np.diag([0.01, 0.02, 0.02]) @ J[3:, 0]
-    assert joined.mass_matrix(q)[0, 0] == pytest.approx(alone.mass_matrix(q)[0, 0] + added)
-
-
 def finger(joint, parent, mimic='', limit='lower="-1" upper="1" effort="1" velocity="1"'):
     return f"""<link name="{joint}_link"><inertial><origin xyz="0.05 0.02 0"/><mass value="0.3"/>
         <inertia ixx="0.001" ixy="0" ixz="0" iyy="0.002" iyz="0" izz="0.002"/></inertial></link>
@@ -133,21 +115,6 @@ def test_a_mimic_joint_gives_the_dynamics_of_the_coupled_mechanism(parent):
     tau = coupled.inverse_dynamics(q, v, a)
     np.testing.assert_allclose(tau, G.T @ free.inverse_dynamics(q_free, G @ v, G @ a), atol=EXACT)
     np.testing.assert_allclose(coupled.forward_dynamics(q, v, tau), a, atol=EXACT * 100)
-
-
-def test_the_follower_of_a_locked_joint_is_locked_with_it():
-    mimic = '<mimic joint="leader" multiplier="2" offset="0.1"/>'
-    text = two_links(
-        'revolute', '1 0 0', finger('leader', 'tip') + finger('follower', 'tip', mimic)
-    )
-    robot = Robot.from_urdf(text, locked_joints={'leader': 0.3})
-    free = Robot.from_urdf(text)
-    assert robot.joint_names == ('j',)
-    np.testing.assert_allclose(
-        robot.forward_kinematics([0.4], 'follower_link'),
-        free.forward_kinematics([0.4, 0.3], 'follower_link'),
-        atol=EXACT,
-    )
 
 
 FOLLOWERS = {

@@ -229,7 +229,6 @@ class TestCollection:
 
 XML_REFUSALS = {
     'nothing': ('', 'robot description', 'empty'),
-    'only blanks': (' \n\t', 'robot description', 'empty'),
     'unclosed': ('<robot name="r">\n<link name="a">\n', 'robot description', 'line 3, column 1'),
     'crossed': (
         '\n<robot name="r">\n  <link></robot>',
@@ -250,11 +249,6 @@ XML_REFUSALS = {
     ),
     'external entity': (
         '<!DOCTYPE r [<!ENTITY f SYSTEM "file:///etc/hostname">]><robot name="&f;"/>',
-        'robot description',
-        'document type declaration',
-    ),
-    'external DTD': (
-        '<!DOCTYPE robot SYSTEM "http://example.com/robot.dtd"><robot name="r"/>',
         'robot description',
         'document type declaration',
     ),
@@ -348,20 +342,10 @@ INERTIAL_REFUSALS = {
     'negative mass': (inertial(mass='-1'), "link 'a' inertial mass", '-1 kg is negative'),
     'mass NaN': (inertial(mass='nan'), "link 'a' inertial mass", "'nan', which is not finite"),
     'no mass': (link('<inertial/>'), "link 'a' inertial", 'has no <mass> element'),
-    'mass without value': (
-        link('<inertial><mass/></inertial>'),
-        "link 'a' inertial mass",
-        'has no attribute value',
-    ),
     'no inertia': (
         link('<inertial><mass value="1"/></inertial>'),
         "link 'a' inertial",
         'has no <inertia> element',
-    ),
-    'inertia in part': (
-        link('<inertial><mass value="1"/><inertia ixx="1"/></inertial>'),
-        "link 'a' inertial inertia",
-        'has no attribute iyy',
     ),
     'a negative moment': (
         inertial(moments=(1, 1, -0.5)),
@@ -373,7 +357,6 @@ INERTIAL_REFUSALS = {
         "link 'a' inertial inertia",
         'a negative principal moment, -1 kg m^2',
     ),
-    'two inertials': (link('<inertial/><inertial/>'), "link 'a'", 'has 2 <inertial> elements'),
     'origin NaN': (
         inertial(origin='<origin xyz="0 NaN 0"/>'),
         "link 'a' inertial origin",
@@ -383,22 +366,17 @@ INERTIAL_REFUSALS = {
 
 BAD_NUMBERS = {
     'nan 0 0': "'nan', which is not finite",
-    '0 -inf 0': "'-inf', which is not finite",
     '0 0 Infinity': "'Infinity', which is not finite",
     '1e400 0 0': "'1e400', which is too large",
     '1e31 0 0': "'1e31', which is too large",
     '1 2': 'has 2 values, expected 3 numbers',
     '': 'has 0 values, expected 3 numbers',
-    '1 2 3 4': 'has 4 values, expected 3 numbers',
     '1,0 0 0': "'1,0', which is not a decimal number; a decimal point is written",
-    '1, 0, 0': "'1,', which is not a decimal number",
     'one 0 0': "'one', which is not a decimal number",
     '0x10 0 0': "'0x10', which is not a decimal number",
     '1_0 0 0': "'1_0', which is not a decimal number",
     '1e 0 0': "'1e', which is not a decimal number",
     '. 0 0': "'.', which is not a decimal number",
-    '--1 0 0': "'--1', which is not a decimal number",
-    '1.5f 0 0': "'1.5f', which is not a decimal number",
     '\u0661 0 0': 'which is not a decimal number',
     '\uff11 0 0': 'which is not a decimal number',
     '0\u00a00 0 0': 'which is not a decimal number',
@@ -460,17 +438,11 @@ class TestRefusals:
         assert caught.value.element.startswith('file ')
 
 
-def chain(length, mimic=False):
-    """A robot of one chain; with ``mimic``, each joint follows the next and the last leads."""
+def chain(length):
+    """A robot of one chain."""
     links = ''.join(f'<link name="l{i}"/>' for i in range(length))
     joints = ''.join(
-        joint(
-            f'<mimic joint="j{i + 1}"/>' if mimic and i < length - 2 else '',
-            name=f'j{i}',
-            parent=f'l{i}',
-            child=f'l{i + 1}',
-            type='continuous',
-        )
+        joint(name=f'j{i}', parent=f'l{i}', child=f'l{i + 1}', type='continuous')
         for i in range(length - 1)
     )
     return f'<robot name="r">{links}{joints}</robot>'

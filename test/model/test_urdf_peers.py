@@ -105,15 +105,10 @@ def assert_as_in_pinocchio(text):
     assert np.allclose(ours.upper_limits, peer.upperPositionLimit)
 
 
-REFUSED = {
-    'two masses': (robot(LIMIT, inertial='<mass value="2"/>'), 'has 2 <mass> elements'),
-}
-
-
-@pytest.mark.parametrize(('text', 'reason'), REFUSED.values(), ids=REFUSED)
-def test_what_urdfdom_takes_but_leaves_open_what_is_meant_is_refused(text, reason):
+def test_what_urdfdom_takes_but_leaves_open_what_is_meant_is_refused():
+    text = robot(LIMIT, inertial='<mass value="2"/>')
     pinocchio.buildModelFromXML(text)
-    with pytest.raises(ModelError, match=reason):
+    with pytest.raises(ModelError, match='has 2 <mass> elements'):
         parse_urdf(text)
 
 
