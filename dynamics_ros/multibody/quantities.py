@@ -179,14 +179,7 @@ def _contact_wrenches(model: Model, rows: str, *names: str) -> Formula:
     ) -> dict[str, Any]:
         equations = contact_equations(model, contacts, size, q, points, settings[0])
         solution = contact_solution(model, equations, q, noise, *settings[1:])
-        found = contact_wrenches(equations, solution, torque, settings[0])
-        return {
-            'wrenches': found.values,
-            'reference_points': [[*point] for point in equations.points],
-            'covariances': found.covariances,
-            'flags': found.flags,
-            'singular_values': solution.singular_values,
-        }
+        return contact_wrenches(equations, solution, torque, settings[0])
 
     inputs: dict[str, Shape] = {'q': model.nq, 'external_torque': model.nv}
     inputs |= {'points': (len(contacts), 3), 'noise': (NOISE_ROWS, model.nv)}
