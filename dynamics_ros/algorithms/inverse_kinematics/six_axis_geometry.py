@@ -125,7 +125,7 @@ def _geometry_of_axes(axes: Sequence[Axis]) -> Geometry | None:
     if len(axes) == 6:
         for inverted in (False, True):
             ordered = read_inverted(axes) if inverted else axes
-            case = _parallel(ordered) or _spherical(ordered)
+            case = _spherical(ordered) or _parallel(ordered)
             if case is not None:
                 return Geometry(inverted, case)
     return None
