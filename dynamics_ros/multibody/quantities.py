@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from dynamics_ros.algorithms import (
@@ -368,30 +367,15 @@ def _whole_body_program(model: Model, *names: str) -> Formula:
     return Formula(inputs | {'settings': len(whole_body.SETTINGS)}, function)
 
 
-@dataclass(frozen=True)
-class _Searched:
-    """Variables and targets of an iterative inverse kinematics.
+def _searched(
+    model: Model, names: Sequence[str]
+) -> tuple[list[Frame], list[Support], list[int], int]:
+    """Parse names of frames and, after an empty name, pairs of a support's name and rows.
 
-    Attributes:
-        frames: frames with target poses.
-        supports: frames kept in place; if there are any, the root joint moves.
-        coordinates: indices in q of the variables.
-        velocities: number of velocities.
+    Returns:
+        Frames with target poses; frames kept in place, with which the root joint moves; indices in
+        q of the variables; number of their velocities.
     """
-
-    frames: list[Frame]
-    supports: list[Support]
-    coordinates: list[int]
-    velocities: int
-
-    @property
-    def targets(self) -> int:
-        """Number of target poses."""
-        return len(self.frames) + len(self.supports)
-
-
-def _searched(model: Model, names: Sequence[str]) -> _Searched:
-    """Parse names of frames and, after an empty name, pairs of a support's name and rows."""
     split = names.index('') if '' in names else len(names)
     frames = [model.frame(name) for name in names[:split]]
     pairs = zip(names[split + 1 :: 2], names[split + 2 :: 2], strict=True)
@@ -402,7 +386,7 @@ def _searched(model: Model, names: Sequence[str]) -> _Searched:
         root = model.joints[0]
         coordinates[:0] = root.q_indices
         velocities += len(root.v_indices)
-    return _Searched(frames, supports, coordinates, velocities)
+    return frames, supports, coordinates, velocities
 
 
 @quantity_formula(
@@ -411,16 +395,16 @@ def _searched(model: Model, names: Sequence[str]) -> _Searched:
     name='inverse_kinematics_search',
 )
 def _inverse_kinematics_search(model: Model, *names: str) -> Formula:
-    x = _searched(model, names)
-    n, m = x.velocities, x.targets
+    frames, supports, coordinates, n = _searched(model, names)
+    m = len(frames) + len(supports)
 
     def function(
         positions: Values, progress: Values, targets: Any, joints: Any, tasks: Any, settings: Values
     ) -> dict[str, list[Scalar]]:
-        problem = (targets, joints, tasks, settings, x.supports)
-        return search.inverse_kinematics_search(model, x.frames, positions, progress, *problem)
+        problem = (targets, joints, tasks, settings, supports)
+        return search.inverse_kinematics_search(model, frames, positions, progress, *problem)
 
-    inputs: dict[str, Shape] = {'positions': len(x.coordinates), 'progress': search.PROGRESS}
+    inputs: dict[str, Shape] = {'positions': len(coordinates), 'progress': search.PROGRESS}
     inputs |= {'targets': (m, 4, 4), 'joints': (5, n), 'tasks': (m, 2, 6)}
     return Formula(inputs | {'settings': search.SETTINGS}, function)
 
@@ -433,12 +417,12 @@ def _inverse_kinematics_search(model: Model, *names: str) -> Formula:
     name='inverse_kinematics_check',
 )
 def _inverse_kinematics_check(model: Model, *names: str) -> Formula:
-    x = _searched(model, names)
-    n, m = len(x.coordinates), x.targets
+    frames, supports, coordinates, _ = _searched(model, names)
+    n, m = len(coordinates), len(frames) + len(supports)
 
     def function(q: Values, targets: Any, slack: Values, bounds: Any, near: Values) -> list[Scalar]:
-        arguments = (targets, slack, x.coordinates, bounds, near, x.supports)
-        return search.inverse_kinematics_check(model, x.frames, q, *arguments)
+        arguments = (targets, slack, coordinates, bounds, near, supports)
+        return search.inverse_kinematics_check(model, frames, q, *arguments)
 
     inputs: dict[str, Shape] = {'q': model.nq, 'targets': (m, 4, 4), 'slack': 6}
     return Formula(inputs | {'bounds': (3, n), 'near': n}, function)
