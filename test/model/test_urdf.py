@@ -44,13 +44,6 @@ def test_blanks_and_a_byte_order_mark_may_stand_before_the_declaration(before):
 
 
 class TestJoints:
-    @pytest.mark.parametrize(
-        'kind', ['fixed', 'revolute', 'continuous', 'prismatic', 'planar', 'floating']
-    )
-    def test_of_every_type_are_read(self, kind):
-        found = only_joint(type=kind)
-        assert (found.type, found.parent, found.child) == (kind, 'a', 'b')
-
     def test_come_depth_first_with_children_in_the_order_of_the_text(self):
         description = parse_urdf(
             robot(
@@ -112,17 +105,6 @@ class TestLimits:
 
 
 class TestMimic:
-    def test_names_its_leader_multiplier_and_offset(self):
-        description = parse_urdf(
-            robot(
-                joint('<mimic joint="k" multiplier="-2" offset="0.5"/>'),
-                joint(name='k', parent='b', child='c'),
-                links='abc',
-            )
-        )
-        assert description.joints[0].mimic == Mimic('k', -2.0, 0.5)
-        assert description.joints[1].mimic is None
-
     def test_of_a_mimic_is_resolved_to_the_leader_of_all(self):
         description = parse_urdf(
             robot(
