@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from dynamics_ros.spatial import Scalar, Vector3
-from dynamics_ros.spatial.scalar import sqrt, where_less
+from dynamics_ros.spatial.scalar import larger, sqrt, where_less
 
 MIN_SQUARED_LEVER = 1e-24
 """Squared length of a lever below which a rotation has no effect [m^2, or of unit vectors]."""
@@ -88,8 +88,8 @@ def turns_to_line(a: Scalar, b: Scalar, c: Scalar, preferred: Turn) -> tuple[Tur
     """Both rotations with a cos + b sin = c: the intersections of a line and the unit circle."""
     squared = a * a + b * b
     foot = direction(a, b, preferred)
-    half = sqrt(_at_least(squared - c * c, 0.0))
-    # If the line does not intersect the circle, this is the point nearest to it.
+    # If the line does not intersect the circle, the result is the point nearest to it.
+    half = sqrt(larger(squared - c * c, 0.0))
     away = direction(c, half, Turn(1.0, 0.0))
     return foot.after(away), foot.after(away.inverse())
 
@@ -102,7 +102,3 @@ def direction(x: Scalar, y: Scalar, preferred: Turn) -> Turn:
         where_less(squared, MIN_SQUARED_LEVER, preferred.cos, x * scale),
         where_less(squared, MIN_SQUARED_LEVER, preferred.sin, y * scale),
     )
-
-
-def _at_least(x: Scalar, bound: float) -> Scalar:
-    return where_less(x, bound, bound, x)
