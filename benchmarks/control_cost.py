@@ -66,7 +66,7 @@ def _arm(subject: Subject, options: argparse.Namespace) -> Iterator[Record]:
         robot, np.repeat([800.0, 40.0], 3), np.repeat([60.0, 5.0], 3), joints=friction | posture
     )
     target = ImpedanceTarget(robot.forward_kinematics(q + 0.02, subject.frame), q + 0.02)
-    memory = controller.start(q, energy=100.0)
+    memory = controller.start(q)
     state = ImpedanceState(q, v, 1e-3)
     acceleration = rng.normal(size=6)
     said = controller.step(state, target, gains, memory)
@@ -84,7 +84,7 @@ def _arm(subject: Subject, options: argparse.Namespace) -> Iterator[Record]:
     peer = None
     if 'pin' in options.peers:
         peer = PinocchioController(urdf, subject.frame)
-        start = (q, robot.gravity(q), np.zeros(n), 100.0)
+        start = (robot.gravity(q), np.zeros(n))
         names |= {'peer': peer, 'start': start}
         statements |= {
             'their impedance': 'peer.impedance_step(q, v, target, gains, start, 1e-3)',
@@ -114,9 +114,8 @@ def _arm(subject: Subject, options: argparse.Namespace) -> Iterator[Record]:
     yield from record('the same, checked function', 'function', 'their operational', 5.0)
     calls = 10**4 if options.quick else 10**6
     inputs = [
-        *(q, v, np.zeros(6), target.pose, target.twist, target.acceleration, target.wrench),
-        *(target.posture, gains.stiffness, gains.damping, gains.axes, gains.force, gains.joints),
-        *(gains.settings, memory, 1e-3),
+        *(q, v, target.pose, target.twist, target.acceleration, target.wrench, target.posture),
+        *(*gains.arrays, memory, 1e-3),
     ]
     sizes = [x.size for x in controller.kernel.trace.outputs]
     measured = timed(robot, f'impedance_step:{subject.frame}', inputs, sizes, calls)

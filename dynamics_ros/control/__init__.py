@@ -8,7 +8,6 @@ from dynamics_ros.multibody.linear_systems import constrained_least_squares
 from .admittance import Admittance, MeasuredWrench, required_damping, wrench_at
 from .compliance.compliant_arm import CompliantArm
 from .compliance.gains import ImpedanceGains, joint_ranges, stiffness_matrix
-from .compliance.guiding import Guiding
 from .compliance.impedance import (
     ImpedanceController,
     ImpedanceState,
@@ -19,7 +18,7 @@ from .compliance.impedance import (
 from .compliance.motion_check import MotionCheck
 from .compliance.reactions import STRATEGIES, Reaction, ReactionSettings
 from .compliance.setpoint import Setpoint, SetpointLimits
-from .compliance.settings import ArmSettings, Compliance
+from .compliance.settings import ArmSettings, Compliance, Guiding
 from .feed_forward import FeedForward, JointMotion, LimitViolation
 from .hierarchy import HierarchySolution, Level, solve_hierarchy
 from .joint_space import inverse_dynamics_control, joint_impedance, oscillator_gains

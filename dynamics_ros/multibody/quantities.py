@@ -65,7 +65,7 @@ from dynamics_ros.algorithms.control import (
     whole_body,
 )
 from dynamics_ros.algorithms.control.compliance import (
-    guiding,
+    damping,
     holding_back,
     runaway,
     stop,

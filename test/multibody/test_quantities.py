@@ -67,7 +67,6 @@ INTERNAL = {
     'blind_stop_step': (),
     'holding_back': ('tool0',),
     'task_damping': ('tool0',),
-    'held_pose_step': (),
     'floating_torques': (),
     'runaway_step': (),
     'whole_body_program': ('tool0',),
