@@ -28,8 +28,6 @@ from dynamics_ros.control import (
     ImpedanceGains,
     ImpedanceState,
     ImpedanceTarget,
-    inverse_dynamics_control,
-    joint_impedance,
     joint_ranges,
     operational_space_torques,
     selection_matrices,
@@ -347,11 +345,10 @@ def test_joint_laws_are_their_equations_on_any_tree(tree, seed):
     v, w, a = rng.normal(size=(3, robot.nv))
     k, d = rng.uniform(0.0, 50.0, (2, robot.nv))
     springs = k * robot.difference(q, target) + d * (w - v)
-    tau = joint_impedance(robot, q, v, target, w, k, d)
+    tau, free = robot.kernel('joint_impedance').call(q, v, target, w, k, d)
     assert_close(tau, springs + robot.gravity(q), LAW)
-    free = joint_impedance(robot, q, v, target, w, k, d, compensate_gravity=False)
     assert_close(free, springs, LAW)
-    tau = inverse_dynamics_control(robot, q, v, target, w, k, d, a)
+    tau = robot.kernel('inverse_dynamics_control').call(q, v, target, w, a, k, d)
     assert_close(tau, robot.inverse_dynamics(q, v, a + springs), LAW)
 
 

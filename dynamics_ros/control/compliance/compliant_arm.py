@@ -25,6 +25,7 @@ from .impedance import (
     ImpedanceState,
     ImpedanceStep,
     ImpedanceTarget,
+    tool_damping,
 )
 from .motion_check import JointRanges, believable, velocity_limits
 from .setpoint import Setpoint
@@ -99,7 +100,6 @@ class CompliantArm:
         self._efforts = np.full(controller.robot.nv, NO_LIMIT)
         limits = controller.robot.effort_limits
         self._efforts[controller.robot.nv - len(limits) :] = np.minimum(limits, NO_LIMIT)
-        self._damping = controller.robot.kernel('task_damping', controller.frame)
         # A check of all gains takes a large part of a cycle at 1 kHz.
         self._checked = lru_cache(maxsize=8)(self._made)
         self._stop = Stop(controller.robot, controller.frame)
@@ -258,7 +258,7 @@ class CompliantArm:
 
     def wait(self) -> None:
         """Wait until the kernels are compiled."""
-        kernels = self._damping, self._holding_back, self._runaway, self._floating
+        kernels = self._holding_back, self._runaway, self._floating
         for one in (self.controller, self._stop, *kernels):
             one.wait()
 
@@ -515,11 +515,14 @@ class CompliantArm:
     ) -> ImpedanceGains:
         """Gains with the damping ratio of a compliance, for the inertia at the last sample."""
         gains = self._checked(settings, compliance, posture)
-        damping = self._damping.call(
-            *(self.q, gains.stiffness, compliance.axes, float(compliance.axes_of_tool)),
-            *(compliance.damping_ratio, settings.largest_inertia),
-            compliance.least_damping,
-        )
+        damping = np.diag(compliance.least_damping)
+        if gains.stiffness.any():
+            axes, controller = compliance.axes, self.controller
+            axes = self.pose[:3, :3] @ axes if compliance.axes_of_tool else axes
+            damping = damping + tool_damping(
+                *(controller.robot, controller.frame, self.q, gains.stiffness, axes),
+                *(compliance.damping_ratio, settings.largest_inertia),
+            )
         return gains.replaced(damping=damping)
 
     def _made(self, settings: ArmSettings, compliance: Compliance, posture: bool) -> ImpedanceGains:

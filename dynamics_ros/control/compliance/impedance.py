@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from dynamics_ros.algorithms.control.compliance.holding_back import LENGTH
 from dynamics_ros.algorithms.control.impedance import FLAGS
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import Kernel
@@ -224,9 +225,38 @@ def damping_of_ratio(inertia: ArrayLike, stiffness: ArrayLike, ratio: float = 1.
     check_not_negative('ratio', ratio)
     K, Lambda = stiffness_matrix('stiffness', stiffness), stiffness_matrix('inertia', inertia)
     try:
-        L = np.linalg.cholesky(Lambda)
+        return _damping(np.linalg.cholesky(Lambda), K, ratio)
     except np.linalg.LinAlgError:
         raise InvalidArgumentError('inertia', 'a singular matrix', 'a regular one') from None
+
+
+def tool_damping(
+    robot: RigidBodySystem,
+    frame: str,
+    q: Array,
+    stiffness: Array,
+    axes: Array,
+    ratio: float,
+    largest_inertia: float,
+) -> Array:
+    """Damping of `damping_of_ratio` (6, 6) for the inertia of a tool at a configuration.
+
+    Args:
+        robot, frame, q: an arm on a fixed base, its tool frame, its configuration (nq).
+        stiffness: (6, 6) in the axes.
+        axes: (3, 3) their rotation in the root frame.
+        ratio: damping ratio; 1 is critical.
+        largest_inertia: of the tool in any direction [kg].
+    """
+    turned = np.kron(np.eye(2), axes.T)
+    J = turned @ robot.jacobian(q, frame)
+    # At least this mobility, in rotations times the square of a length.
+    least = np.repeat([1.0 / largest_inertia, 1.0 / (largest_inertia * LENGTH**2)], 3)
+    mobility = J @ robot.mass_matrix_inverse(q) @ J.T + np.diag(least)
+    return _damping(np.linalg.cholesky(np.linalg.inv(mobility)), stiffness, ratio)
+
+
+def _damping(L: NDArray[Any], K: Array, ratio: float) -> Array:
     inverse = np.linalg.inv(L)
     values, vectors = np.linalg.eigh(inverse @ K @ inverse.T)
     Q = L @ vectors

@@ -15,6 +15,7 @@ from dynamics_ros.control import (
     joint_ranges,
 )
 from dynamics_ros.control.compliance.gains import TORQUE_LIMITS
+from dynamics_ros.control.compliance.impedance import tool_damping
 from dynamics_ros.control.compliance.motion_check import FRICTION_SHARE, velocity_limits
 from dynamics_ros.estimation.observers import MomentumObserver
 from dynamics_ros.estimation.wrench import (
@@ -75,9 +76,8 @@ def start(robot: Robot, tool: str) -> Array:
 
 def gains(robot: Robot, tool: str) -> ImpedanceGains:
     """Default gains, with the diagonal of critical damping at the start configuration."""
-    kernel, frame_axes, none = robot.kernel('task_damping', tool), np.eye(3), np.zeros(6)
-    at_start = start(robot, tool), np.diag(STIFFNESS), frame_axes, 0.0, 1.0, 100.0, none
-    damping = np.diag(kernel.call(*at_start)).round(1)
+    at_start = start(robot, tool), np.diag(STIFFNESS), np.eye(3)
+    damping = np.diag(tool_damping(robot, tool, *at_start, 1.0, 100.0)).round(1)
     joints = {
         'posture_stiffness': POSTURE_STIFFNESS,
         'posture_damping': POSTURE_DAMPING,
