@@ -21,7 +21,7 @@ from test_export_ros2_control_controller import (  # noqa: F401
 
 from dynamics_ros.algorithms.control.impedance import FLAGS
 
-STATE, SPEED, COLLIDED, RESTS = FLAGS.index('state'), 10, 11, 12
+STATE, SPEED, COLLIDED, RESTS = FLAGS.index('state'), *range(len(FLAGS), len(FLAGS) + 3)
 """Exported state interfaces: one of the flags, and those after them."""
 
 SHORT = 2e-5
