@@ -342,8 +342,6 @@ class CompliantArm:
         self.posture, self._wrench = q, np.zeros(6)
         if self._compliance is not self._guided:
             self._refresh(self._guided, dt, posture=False)
-            # The tool is at the setpoint, so the gains can change at once.
-            self._gains = self._wanted.with_rows(RANGE_SPRINGS, self._gains.joints[RANGE_SPRINGS])
         self._blend(dt)
         guiding = self.settings.guiding
         # Near a singularity, a tool of constant velocity would need ever faster joints, so the
