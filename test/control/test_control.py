@@ -38,22 +38,6 @@ def test_the_end_effector_accelerates_as_commanded(panda):
     assert_close(panda.frame_acceleration(HOME, v, a, frame), wanted)
 
 
-def test_a_window_is_pressed_and_wiped(panda):
-    """[RD] 3.9.4: a force along the normal, motion in all other directions."""
-    v, frame = np.zeros(7), 'panda_hand'
-    R = panda.forward_kinematics(HOME, frame)[:3, :3]
-    free = [True, True, False, True, True, True]
-    push = np.concatenate([-8.0 * R[:, 2], np.zeros(3)])  # the window pushes back
-    motion = np.concatenate([0.5 * R[:, 0], np.zeros(3)])
-    tau = operational_space_torques(panda, HOME, v, frame, motion, push, free, R)
-    # The window holds the hand along its normal; its force is what was asked for.
-    row = np.concatenate([R[:, 2], np.zeros(3)]) @ panda.jacobian(HOME, frame)
-    window = LinearConstraint.constant([row])
-    a, force = panda.constrained_forward_dynamics(HOME, v, tau, window)
-    assert force == pytest.approx([-8.0])
-    assert_close(panda.frame_acceleration(HOME, v, a, frame)[:3], motion[:3])
-
-
 def test_a_scara_presses_on_a_table_and_moves_over_it():
     """[RD] eq. 3.97 in the four directions of the notes' SCARA arm."""
     scara = Robot.from_urdf(few_joint_arm('scara'))
