@@ -55,10 +55,8 @@ from dynamics_ros.algorithms.control import (
     joint_space,
     motion_check,
     setpoint,
-    whole_body,
 )
 from dynamics_ros.algorithms.control.compliance import (
-    guiding,
     holding_back,
     runaway,
     stop,
@@ -331,40 +329,6 @@ def _constraint_slopes(
         'rows_dv': shaped(autodiff.jacobian(bias, v), count, n),
         'rates_dq': shaped(autodiff.jacobian([dot(x, v) for x in J], q, along=along), count, n),
     }
-
-
-@quantity_formula(
-    'the quadratic program of a robot on point feet, in forces of the ground and accelerations',
-    {
-        'hessian': 'H of 1/2 x^T H x + g^T x',
-        'gradient': 'g',
-        'matrix': 'A: base, standing feet, friction, torques of joints',
-        'lower': 'of the forces, then of A x',
-        'upper': 'likewise',
-        'effects': 'C v + g',
-    },
-    name='whole_body_program',
-)
-def _whole_body_program(model: Model, *names: str) -> Formula:
-    """The options are the frames of the feet."""
-    feet = [model.frame(name) for name in names]
-
-    def function(*arguments: Any) -> dict[str, Any]:
-        found = whole_body.whole_body_program(model, feet, *arguments)
-        columns = 3 * len(feet) + model.nv
-        return {
-            'hessian': shaped(found.hessian, columns, columns),
-            'gradient': found.gradient,
-            'matrix': shaped(found.matrix, len(found.matrix), columns),
-            'lower': found.lower,
-            'upper': found.upper,
-            'effects': found.effects,
-        }
-
-    joints = model.nv - model.root_joint_nv
-    inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv, 'base': 6, 'swing': (len(feet), 3)}
-    inputs |= {'posture': joints, 'standing': len(feet), 'limits': joints}
-    return Formula(inputs | {'settings': len(whole_body.SETTINGS)}, function)
 
 
 def _searched(

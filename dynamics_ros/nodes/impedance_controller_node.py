@@ -20,7 +20,6 @@ from dynamics_ros.commanding.arm import (
     PreparedArm,
     arm_settings,
     check_carries,
-    guiding,
     reaction_settings,
     selected,
     stiffness_of,
@@ -231,7 +230,6 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
 
     def _check(self, values: ImpedanceParameters) -> None:
         stiffness_of('stiffness', np.array(values.stiffness))
-        guiding(values.guiding)
         reaction_settings(values.collision)
         for name in INACTIVE_ONLY if self.active else ():
             if getattr(values, name) != getattr(self.parameters.values, name):
@@ -341,13 +339,11 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         self._state = after(self._state, event)
 
     def _acknowledge(self, _request: Any, response: Any) -> Any:
-        """Acknowledge a collision, so that targets are followed again; refill the energy tank."""
+        """Acknowledge a collision, so that targets are followed again."""
         reacting = self._collisions.strategy
         response.message = self._collisions.acknowledge()
         if reacting:
             self._brake(ACKNOWLEDGED, expected=True)
-        if self._prepared is not None:
-            self._prepared.arm.refill()
         response.success = True
         return response
 
@@ -605,9 +601,8 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
     def _publish_status(self, action: Action) -> None:
         if not self.status_is_due(action):
             return
-        acting, self._acting, values = self._acting, set(), {}
-        if self._prepared is not None and self._prepared.arm.started:
-            values['energy [J]'] = f'{self._prepared.arm.energy:.3g}'
+        acting, self._acting = self._acting, set()
+        values: dict[str, str] = {}
         if self._softened:
             values[self._softened.reason.value] = self._softened
         values['acting'] = ' '.join(sorted(acting))

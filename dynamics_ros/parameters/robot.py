@@ -16,6 +16,11 @@ fixed = partial(parameter, read_only=True)
 """Creates a field, as ``parameter``, of a parameter that is fixed at start."""
 
 REMOVED = {
+    'energy.capacity': 'torque.limit, and setpoint.linear_lead, which bounds the springs',
+    **dict.fromkeys(
+        [f'guiding.{x}' for x in ('locked', 'lower', 'upper', 'stiffness')],
+        'the mode impedance, with a stiffness of 0 along the directions that are free',
+    ),
     'feed_forward.refuse_beyond_limits': 'the violations that ~/compute_trajectory_efforts returns',
     'thresholds.acceleration': 'unexplained.* of calibrate_robot, or thresholds.velocity',
     **dict.fromkeys(('unexplained.lowest', 'unexplained.highest'), 'nothing: remove the line'),

@@ -281,6 +281,10 @@ def test_solutions_are_rows_of_an_array_and_a_sequence_of_results(ur5):
     target = ur5.forward_kinematics(q, 'tool0')
     branches = ur5.all_inverse_kinematics(target, 'tool0', q)
     assert len(branches) == len(branches.q) == 8
+    # Shoulder left or right, elbow up or down, wrist flipped or not; nearest to the seed first.
+    np.testing.assert_allclose(branches[0].q, q, atol=1e-4)
+    assert_distinct(branches.q)
+    assert_each_reaches(ur5, 'tool0', branches.q, target)
     for row, result in zip(branches.q, branches, strict=True):
         np.testing.assert_array_equal(row, result.q)
         assert result.limit_margin > 0.0

@@ -65,11 +65,8 @@ INTERNAL = {
     'stop_step': ('tool0',),
     'blind_stop_step': (),
     'holding_back': ('tool0',),
-    'task_damping': ('tool0',),
-    'held_pose_step': (),
     'floating_torques': (),
     'runaway_step': (),
-    'whole_body_program': ('tool0',),
     'inverse_kinematics_search': ('tool0',),
     'inverse_kinematics_check': ('tool0',),
 }
