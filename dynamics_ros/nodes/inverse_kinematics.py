@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import time
 from array import array
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -22,7 +21,6 @@ from dynamics_ros.errors import (
     InvalidArgumentError,
     NoStateError,
     StaleStateError,
-    UnknownFrameError,
 )
 from dynamics_ros.nodes.context import KernelKey, RobotComponent
 from dynamics_ros.nodes.load import Transforms
@@ -310,7 +308,6 @@ class Code(IntEnum):
 
     SUCCESS = 1
     FAILURE = 99999
-    INVALID_GROUP_NAME = -15
     INVALID_GOAL_CONSTRAINTS = -16
     INVALID_ROBOT_STATE = -17
     INVALID_LINK_NAME = -18
@@ -320,33 +317,25 @@ class Code(IntEnum):
     NO_IK_SOLUTION = -31
 
 
-class MoveItError(DynamicsRosError):
-    """Invalid request, with the error code of MoveIt.
-
-    Attributes:
-        code: the error code.
-    """
-
-    def __init__(self, code: Code, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-
-
-@contextmanager
-def refused_as(code: Code, *kinds: type[DynamicsRosError], text: str = '{}') -> Iterator[None]:
-    """Replace errors of some classes by one with a code of MoveIt, and their text by another."""
-    try:
-        yield
-    except kinds as error:
-        raise MoveItError(code, text.format(error)) from None
-
-
-CODES = {
+CODES: dict[type[DynamicsRosError] | str, Code] = {
+    'constraints': Code.INVALID_GOAL_CONSTRAINTS,
+    'robot_state': Code.INVALID_ROBOT_STATE,
+    'avoid_collisions': Code.COLLISION_CHECKING_UNAVAILABLE,
+    **dict.fromkeys(('fk_link_names', 'ik_link_names'), Code.INVALID_LINK_NAME),
+    NoStateError: Code.INVALID_ROBOT_STATE,
     SearchError: Code.NO_IK_SOLUTION,
     TransformError: Code.FRAME_TRANSFORM_FAILURE,
     StaleStateError: Code.ROBOT_STATE_STALE,
 }
-"""Code of each error class other than MoveItError, which has a code of its own."""
+"""Code of each invalid field of a request, and of each other class of errors."""
+
+
+def code_of(error: Exception) -> Code:
+    """Return the code of MoveIt for an error."""
+    key: Any = type(error)
+    if isinstance(error, InvalidArgumentError):
+        key = error.argument.partition('.')[0]
+    return CODES.get(key, Code.FAILURE)
 
 
 class MoveItServices:
@@ -387,16 +376,14 @@ class MoveItServices:
 
     async def _answer(self, filled: Awaitable[None], response: Any) -> Any:
         """Fill a response, and its code; that of an error tells what is wrong."""
-        error_code, text = Code.SUCCESS, ''
+        code, text = Code.SUCCESS, ''
         try:
             await filled
         except Exception as error:
             if not isinstance(error, DynamicsRosError):
                 self._component.faults.report('a MoveIt service', error)
-            codes = (code for kind, code in CODES.items() if isinstance(error, kind))
-            error_code, text = next(codes, Code.FAILURE), str(error)
-            error_code = error.code if isinstance(error, MoveItError) else error_code
-        response.error_code.val = int(error_code)
+            code, text = code_of(error), str(error)
+        response.error_code.val = int(code)
         if hasattr(response.error_code, 'message'):  # from Iron on
             response.error_code.message = text
         elif text:
@@ -404,12 +391,12 @@ class MoveItServices:
         return response
 
     async def _forward_kinematics(self, request: Any, response: Any) -> None:
-        state = await self._state(request.robot_state)
-        robot = state.robot
-        check_count(robot, len(request.fk_link_names), 'fk_link_names')
-        links = [self._link(robot, name) for name in request.fk_link_names]
+        state, names = await self._state(request.robot_state), self._context.names
+        robot, links = state.robot, request.fk_link_names
+        check_count(robot, len(links), 'fk_link_names')
         if not links:
-            raise MoveItError(Code.INVALID_LINK_NAME, 'fk_link_names: empty; expected a link')
+            raise InvalidArgumentError('fk_link_names', 'empty', 'a link')
+        links = [names.required_frame(robot, link, 'fk_link_names') for link in links]
         frame_id = request.header.frame_id
         located = await self._searches.locate(state, frame_id, 'header.frame_id')
         poses = await self._context.compute(
@@ -424,31 +411,29 @@ class MoveItServices:
             response.fk_link_names.append(link)
 
     async def _inverse_kinematics(self, request: Any, response: Any) -> None:
-        values, searches = self._component.values, self._searches
-        if values.group_name and request.group_name != values.group_name:
-            text = f'unknown group {request.group_name!r}; expected {values.group_name!r}'
-            raise MoveItError(Code.INVALID_GROUP_NAME, f'group_name: {text}')
+        searches, defaults = self._searches, self._component.values.inverse_kinematics
         kinds = 'joint', 'position', 'orientation', 'visibility'
-        given = [kind for kind in kinds if getattr(request.constraints, f'{kind}_constraints')]
-        if given:
-            text = f'{" and ".join(given)} constraints are not supported; expected none'
-            raise MoveItError(Code.INVALID_GOAL_CONSTRAINTS, f'constraints: {text}')
+        if given := [kind for kind in kinds if getattr(request.constraints, f'{kind}_constraints')]:
+            raise InvalidArgumentError('constraints', f'{" and ".join(given)} constraints', 'none')
         seed = await self._state(request.robot_state, seconds(request.timeout))
-        robot, defaults = seed.robot, values.inverse_kinematics
-        check_count(robot, len(request.pose_stamped_vector), 'pose_stamped_vector')
+        robot, poses = seed.robot, request.pose_stamped_vector or [request.pose_stamped]
+        check_count(robot, len(poses), 'pose_stamped_vector')
+        several = request.pose_stamped_vector and request.ik_link_names
+        links = several or [request.ik_link_name or self._tip()]
+        if len(links) != len(poses) or not all(links):
+            problem = f'{len(links)} for {len(poses)} poses'
+            raise InvalidArgumentError('ik_link_names', problem, 'one for each')
         targets = [
-            await searches.target(seed, pose, self._link(robot, link), name=name)
-            for link, pose, name in self._targets(request)
+            await searches.target(seed, pose, link, name='pose_stamped', frame_name='ik_link_names')
+            for link, pose in zip(links, poses, strict=True)
         ]
         limit = defaults.time_limit(min(seconds(request.timeout), defaults.max_timeout))
         options: dict[str, Any] = {**defaults.tolerances}
-        if request.avoid_collisions and values.avoid_collisions_policy != 'ignore':
-            text = (
-                'avoid_collisions: {}; expected false, or the parameter avoid_collisions_policy '
-                "set to 'ignore'"
-            )
-            with refused_as(Code.COLLISION_CHECKING_UNAVAILABLE, DynamicsRosError, text=text):
+        if request.avoid_collisions:
+            try:
                 options['collisions'] = await searches.collisions(robot)
+            except DynamicsRosError as error:
+                raise InvalidArgumentError('avoid_collisions', str(error), 'false') from None
         (best,), _ = await searches.find(robot, targets, seed.q, limit, options)
         if not best.success:
             raise SearchError.of(best)
@@ -456,33 +441,12 @@ class MoveItServices:
         fill_positions(solution, robot, seed.stamp, best.q)
         solution.header.frame_id = self._context.root_frame_id()
 
-    def _targets(self, request: Any) -> list[tuple[str, Any, str]]:
-        """Return link, pose and field name of each target of a moveit_msgs/PositionIKRequest.
-
-        Raises:
-            MoveItError: the numbers of links and poses differ.
-        """
-        poses = request.pose_stamped_vector
-        links = list(poses and request.ik_link_names) or [request.ik_link_name or self._tip()]
-        if not poses:
-            return [(links[0], request.pose_stamped, 'pose_stamped')]
-        if len(links) != len(poses):
-            text = f'ik_link_names: {len(links)} for {len(poses)} poses; expected one for each'
-            raise MoveItError(Code.INVALID_LINK_NAME, text)
-        names = (f'pose_stamped_vector[{i}]' for i in range(len(poses)))
-        return list(zip(links, poses, names, strict=True))
-
     async def _state(self, message: Any, limit: float = 0.0) -> RequestedState:
         if message.multi_dof_joint_state.joint_names:
-            text = 'robot_state.multi_dof_joint_state: not supported; expected none'
-            raise MoveItError(Code.INVALID_ROBOT_STATE, text)
-        with refused_as(Code.INVALID_ROBOT_STATE, NoStateError, InvalidArgumentError):
-            return await requested_state(
-                *(self._context, message.joint_state, NOT_GIVEN),
-                argument='robot_state.joint_state',
-                limit=limit,
-            )
-
-    def _link(self, robot: Robot, name: str) -> str:
-        with refused_as(Code.INVALID_LINK_NAME, UnknownFrameError):
-            return self._context.names.required_frame(robot, name, 'link')
+            name = 'robot_state.multi_dof_joint_state'
+            raise InvalidArgumentError(name, 'not supported', 'none')
+        return await requested_state(
+            *(self._context, message.joint_state, NOT_GIVEN),
+            argument='robot_state.joint_state',
+            limit=limit,
+        )

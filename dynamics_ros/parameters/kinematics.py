@@ -86,17 +86,6 @@ class KinematicsParameters:
         'Provide the services compute_fk and compute_ik of MoveIt; needs moveit_msgs. Do not set '
         'it together with move_group in the same namespace, which has services of these names',
     )
-    group_name: str = parameter(
-        '',
-        'Name of the group of compute_ik: the chain to the first of frames. Empty: requests may '
-        'use any name',
-    )
-    avoid_collisions_policy: str = parameter(
-        'error',
-        'Answer to a request of compute_ik with avoid_collisions where collisions cannot be '
-        'checked. error: an error; ignore: solutions of all requests disregard collisions',
-        choices=('error', 'ignore'),
-    )
     collision_margin: float = parameter(0.01, COLLISION_MARGIN, 'm', (0.0, 1.0))
     markers: MarkerParameters = field(default_factory=MarkerParameters)
     inverse_kinematics: InverseKinematicsParameters = field(

@@ -21,6 +21,8 @@ REMOVED = {
     **dict.fromkeys(('unexplained.lowest', 'unexplained.highest'), 'nothing: remove the line'),
     'thresholds.sigmas': 'thresholds.false_alarms_per_hour; 0 means 5 standard deviations',
     'markers.torque_scale': 'markers.force_scale: torque arrows have five times its length',
+    'group_name': 'nothing: requests may use any name',
+    'avoid_collisions_policy': 'coal, or requests without avoid_collisions',
     'twist_reference': 'local_world_aligned; ~/compute_forward_kinematics has others',
     'markers.center_of_mass_diameter': 'markers.axis_length',
     **dict.fromkeys(
