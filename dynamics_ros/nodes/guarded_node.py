@@ -41,6 +41,7 @@ class GuardedNode(Node):
 
     Attributes:
         faults: log of unexpected errors of callbacks, and numbers of refused messages.
+        outputs: its publishers of type ``Output``, which diagnostics report.
     """
 
     def __init__(self, name: str, **options: Any) -> None:
@@ -48,6 +49,7 @@ class GuardedNode(Node):
         # Set first, because rclpy creates its own services through the methods below.
         self._log: NodeLog | None = None
         self.faults = FaultLog(self)
+        self.outputs: list[Any] = []
         super().__init__(name, **options)
 
     def get_logger(self) -> NodeLog:

@@ -22,13 +22,13 @@ from dynamics_ros.errors import (
     NoStateError,
     StaleStateError,
 )
-from dynamics_ros.nodes.context import KernelKey, RobotComponent
+from dynamics_ros.nodes.context import Component, KernelKey
 from dynamics_ros.nodes.load import Transforms
 from dynamics_ros.nodes.obstacles import Obstacles, links_of
 from dynamics_ros.nodes.reporting import SearchError, TransformError, failure
 from dynamics_ros.nodes.robot_request import Description, check_count
 from dynamics_ros.nodes.services import SERVICE_QOS, requested_state
-from dynamics_ros.parameters.kinematics import KinematicsParameters
+from dynamics_ros.parameters.kinematics import MAX_TIMEOUT, KinematicsParameters
 from dynamics_ros.robot import Robot
 from dynamics_ros.spatial import Transform
 from dynamics_ros.wire.conversions import (
@@ -51,6 +51,9 @@ MAX_BLOCKING_TIME = 0.002
 less; in another thread they would take longer, because they share the interpreter."""
 
 MAX_SOLUTIONS = 64
+
+TOLERANCES = {'position_tolerance': 1e-5, 'rotation_tolerance': 1e-5}
+"""Largest distance [m] and angle [rad] to the target of a solution, unless a request has others."""
 
 MIN_TIME_SHARE = 0.1
 """A search is not started if waiting for other searches has left less than this share of its
@@ -86,7 +89,7 @@ class InverseKinematicsService:
     """Service of inverse kinematics; blocks the executor for ``MAX_BLOCKING_TIME`` at most."""
 
     def __init__(
-        self, component: RobotComponent[KinematicsParameters], default_frame: Callable[[], str]
+        self, component: Component[KinematicsParameters], default_frame: Callable[[], str]
     ) -> None:
         """Prepare the service; ``default_frame`` returns the frame of requests without one."""
         self._component, self._context = component, component.context
@@ -106,7 +109,7 @@ class InverseKinematicsService:
         )
         robot, stamp, buffer = seed.robot, seed.stamp, context.inputs.buffer
         assert buffer is not None, 'a seed requires a buffer'
-        options = search_options(request, defaults.tolerances, buffer, seed.q)
+        options = search_options(request, TOLERANCES, buffer, seed.q)
         if request.avoid_collisions:
             options['collisions'] = await self.collisions(robot)
         targets = await self._targets(seed, request, options['position_only'])
@@ -343,7 +346,7 @@ class MoveItServices:
 
     def __init__(
         self,
-        component: RobotComponent[KinematicsParameters],
+        component: Component[KinematicsParameters],
         searches: InverseKinematicsService,
         tip: Callable[[], str],
     ) -> None:
@@ -427,8 +430,8 @@ class MoveItServices:
             await searches.target(seed, pose, link, name='pose_stamped', frame_name='ik_link_names')
             for link, pose in zip(links, poses, strict=True)
         ]
-        limit = defaults.time_limit(min(seconds(request.timeout), defaults.max_timeout))
-        options: dict[str, Any] = {**defaults.tolerances}
+        limit = defaults.time_limit(min(seconds(request.timeout), MAX_TIMEOUT))
+        options: dict[str, Any] = {**TOLERANCES}
         if request.avoid_collisions:
             try:
                 options['collisions'] = await searches.collisions(robot)

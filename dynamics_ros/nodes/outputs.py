@@ -31,6 +31,7 @@ from rclpy.utilities import get_rmw_implementation_identifier
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation.samples.robot_state import RobotState, describe_stale
+from dynamics_ros.nodes.guarded_node import GuardedNode
 from dynamics_ros.nodes.rclpy_private import bytes_publisher
 from dynamics_ros.nodes.reporting import MIDDLEWARE_ERRORS, RateLimit, describe_error
 from dynamics_ros.reasons import Explanation, Reason
@@ -98,6 +99,8 @@ class Output:
         # executor, and publishers are destroyed when a frame is no longer configured.
         silent = PublisherEventCallbacks(use_default_callbacks=False)
         self._node = node
+        if isinstance(node, GuardedNode):
+            node.outputs.append(self)
         self.topic = name
         self.missing = ''
         self.published = 0
@@ -172,6 +175,8 @@ class Output:
 
     def close(self) -> None:
         """Destroy the publisher."""
+        if isinstance(self._node, GuardedNode):
+            self._node.outputs.remove(self)
         if self._publisher is not None:
             self._node.destroy_publisher(self._publisher)
 

@@ -18,7 +18,7 @@ from sensor_msgs.msg import JointState
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, NoStateError
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.nodes.context import RobotComponent, RobotContext
+from dynamics_ros.nodes.context import Component, RobotContext
 from dynamics_ros.nodes.reporting import failure, success
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.conversions import Array, numbers
@@ -148,7 +148,7 @@ class WatchAction(ABC, Generic[Estimate]):
     kind: ClassVar[Any]
     name: ClassVar[str]
 
-    def __init__(self, component: RobotComponent[Any]) -> None:
+    def __init__(self, component: Component[Any]) -> None:
         node = component.node
         self.component, self.context = component, component.context
         self._busy = False

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from dynamics_ros.control import SetpointLimits
 from dynamics_ros.estimation.contact_settings import LoadedFrictionSettings
@@ -72,7 +73,8 @@ class JointRangeParameters:
         'rad or m',
         (0.0, 10.0),
     )
-    stiffness: float = parameter(50.0, 'Stiffness of that spring', 'Nm/rad or N/m', (0.0, 1e5))
+    stiffness: ClassVar[float] = 50.0
+    """Stiffness of that spring [Nm/rad or N/m]."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ class EnergyParameters:
 
 @dataclass(frozen=True)
 class GuidingParameters:
-    """Hand guiding: locked directions, walls, damping and speed limits."""
+    """Hand guiding: locked directions, walls and speed limits."""
 
     locked: tuple[str, ...] = parameter(
         (),
@@ -112,20 +114,10 @@ class GuidingParameters:
         (-1e6, 1e6),
         sizes=(0, 3),
     )
-    stiffness: tuple[float, ...] = parameter(
-        (1000.0, 1000.0, 1000.0, 20.0, 20.0, 20.0),
-        'Stiffness of locked directions and walls, along and around x y z',
-        'N/m, Nm/rad',
-        (0.0, 1e5),
-        sizes=(6,),
-    )
-    damping: tuple[float, ...] = parameter(
-        (10.0, 10.0, 10.0, 0.5, 0.5, 0.5),
-        'Damping of free directions, along and around x y z',
-        'Ns/m, Nms/rad',
-        (0.0, 1e4),
-        sizes=(6,),
-    )
+    stiffness: ClassVar[tuple[float, ...]] = (1000.0, 1000.0, 1000.0, 20.0, 20.0, 20.0)
+    """Stiffness of locked directions and walls, along and around x y z [N/m, Nm/rad]."""
+    damping: ClassVar[tuple[float, ...]] = (10.0, 10.0, 10.0, 0.5, 0.5, 0.5)
+    """Damping of free directions [Ns/m, Nms/rad]."""
     speed: float = parameter(
         0.25,
         'Speed of the tool from which it is braked; inf: no limit',

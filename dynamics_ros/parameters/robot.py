@@ -16,53 +16,47 @@ fixed = partial(parameter, read_only=True)
 """Creates a field, as ``parameter``, of a parameter that is fixed at start."""
 
 REMOVED = {
-    'feed_forward.refuse_beyond_limits': 'the violations that ~/compute_trajectory_efforts returns',
-    'thresholds.acceleration': 'unexplained.* of calibrate_robot, or thresholds.velocity',
-    **dict.fromkeys(('unexplained.lowest', 'unexplained.highest'), 'nothing: remove the line'),
-    'thresholds.sigmas': 'thresholds.false_alarms_per_hour; 0 means 5 standard deviations',
-    'markers.torque_scale': 'markers.force_scale: torque arrows have five times its length',
-    'group_name': 'nothing: requests may use any name',
-    'avoid_collisions_policy': 'coal, or requests without avoid_collisions',
-    'twist_reference': 'local_world_aligned; ~/compute_forward_kinematics has others',
-    'markers.center_of_mass_diameter': 'markers.axis_length',
-    **dict.fromkeys(
-        [f'gravity_source.{x}' for x in ('kind', 'level_frame', 'time_constant', 'least_angle')],
-        '~/set_gravity of dynamics_node, from a node that filters the IMU',
-    ),
-    'marker_topics': 'RViz or Foxglove, which show markers; the page draws forces itself',
-    **dict.fromkeys(('contact_topic', 'gravity_topic', 'simulator'), 'a remapping: -r OLD:=NEW'),
-    'feet.normal': 'the frame of odom, whose z axis has to be the normal of the ground',
-    **dict.fromkeys(
-        (
-            *('collision.torque_gain', 'collision.admittance'),
-            *('collision.speed', 'collision.distance'),
+    name: instead
+    for instead, names in {
+        'nothing: remove the line': 'unexplained.lowest unexplained.highest group_name',
+        'the field of that name in requests': """
+            inverse_kinematics.position_tolerance inverse_kinematics.rotation_tolerance""",
+        'effort.* and friction.*': 'identification.',
+        'friction.* and robot_carries_itself': 'feed_forward.',
+        'its former default, which is a constant now': """
+            plausibility.sigmas plausibility.velocity plausibility.effort adaptation.speed
+            adaptation.margin feet.force_threshold thresholds.release location.rate
+            markers.diameter wrench.length_scale location.friction tare.max_deviation
+            location.max_deviation location.resolution tare.max_velocity joint_range.guard_rate
+            largest_inertia blending_time speed.joint_scale ground_truth_rate load_friction
+            command_mode markers.rate inverse_kinematics.max_timeout joint_range.stiffness
+            guiding.stiffness guiding.damping""",
+        'publish_rate, for all outputs of the node': 'publish_rates.',
+        'collision.reaction stop or float': """
+            collision.torque_gain collision.admittance collision.speed collision.distance""",
+        '~/set_gravity of dynamics_node, from a node that filters the IMU': 'gravity_source.',
+        'a remapping: -r OLD:=NEW': 'contact_topic gravity_topic simulator',
+        'RViz or Foxglove, which show markers; the page draws forces itself': 'marker_topics',
+        'the violations that ~/compute_trajectory_efforts returns': (
+            'feed_forward.refuse_beyond_limits'
         ),
-        'collision.reaction stop or float',
-    ),
-    **dict.fromkeys(
-        (
-            f'publish_rates.{output}'
-            for output in (
-                *('external_torques', 'contact_state', 'foot_contacts', 'wrench', 'estimate'),
-                *('pose', 'twist', 'tf', 'gravity_torques', 'gravity_commands'),
-            )
-        ),
-        'publish_rate, for all outputs of the node',
-    ),
-    **dict.fromkeys(
-        (
-            *('plausibility.sigmas', 'plausibility.velocity', 'plausibility.effort'),
-            *('adaptation.speed', 'adaptation.margin', 'feet.force_threshold'),
-            *('thresholds.release', 'location.rate', 'markers.diameter'),
-            *('wrench.length_scale', 'location.friction', 'tare.max_deviation'),
-            *('location.max_deviation', 'location.resolution', 'tare.max_velocity'),
-            *('joint_range.guard_rate', 'largest_inertia', 'blending_time', 'speed.joint_scale'),
-            *('ground_truth_rate', 'load_friction', 'command_mode'),
-        ),
-        'its former default, which is a constant now',
-    ),
+        'unexplained.* of calibrate_robot, or thresholds.velocity': 'thresholds.acceleration',
+        'thresholds.false_alarms_per_hour; 0 means 5 standard deviations': 'thresholds.sigmas',
+        'markers.force_scale: torque arrows have five times its length': 'markers.torque_scale',
+        'local_world_aligned; ~/compute_forward_kinematics has others': 'twist_reference',
+        'markers.axis_length': 'markers.center_of_mass_diameter',
+        'the frame of odom, whose z axis has to be the normal of the ground': 'feet.normal',
+        'coal, or requests without avoid_collisions': 'avoid_collisions_policy',
+    }.items()
+    for name in names.split()
 }
-"""Parameters of earlier versions, which are refused, and what to use now."""
+"""Parameters of earlier versions, which are refused, and what to use now; ``group.`` is a group."""
+
+
+def instead_of(name: str) -> str:
+    """Return what to use instead of a parameter of an earlier version; '' for any other."""
+    return REMOVED.get(name, REMOVED.get(f'{name.partition(".")[0]}.', ''))
+
 
 DIRECTIONS = ('x', 'y', 'z', 'rx', 'ry', 'rz')
 """Directions along and around the axes."""

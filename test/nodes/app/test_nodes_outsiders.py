@@ -146,7 +146,7 @@ def test_a_hundred_thousand_entries_are_refused_and_outputs_go_on(ros, node, tor
 
 def test_services_of_every_node_answer_two_megabytes(ros, torques):
     payload = SetPayload.Request()
-    payload.payload.header.frame_id = HUGE
+    payload.payload.header.frame_id, payload.payload.inertia.m = HUGE, 1.0
     for kind, name, request in (
         (
             ComputeForwardKinematics,
