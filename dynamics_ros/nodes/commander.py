@@ -79,7 +79,6 @@ class Frames:
         if frame in robot.frame_names:
             return robot.forward_kinematics(q, frame)
         try:
-            self._transforms.subscribe()
             return self._transforms.pose(root, frame_id, max_age=self._max_age())
         except TransformError as error:
             unknown = UnknownFrameError(argument, frame_id, robot.frame_names)

@@ -445,6 +445,7 @@ class RobotContext:
         names: names of the frames in messages.
         faults: log of unexpected errors.
         open_loop: which loop the last state contradicts; empty if none.
+        on_change: called after a new or refused robot, the first state, and refused messages.
     """
 
     def __init__(self, node: Node) -> None:
@@ -454,7 +455,7 @@ class RobotContext:
         self.threads = Threads(node)
         self._plan: Plan | None = None
         self.components: list[Component[Any]] = []
-        self._on_change: list[Callable[[], None]] = []
+        self.on_change: list[Callable[[], None]] = []
         self.faults = FaultLog.of(node)
         self.open_loop = Explanation(Reason.OK, '')
         self._frozen = False
@@ -469,14 +470,6 @@ class RobotContext:
         )
 
     # --- components -----------------------------------------------------------------------------
-
-    def add(self, component: Component[Any]) -> None:
-        """Add a component, which is then informed of robots and states."""
-        self.components.append(component)
-
-    def on_change(self, listener: Callable[[], None]) -> None:
-        """Call a listener after a new or refused robot, the first state, and refused messages."""
-        self._on_change.append(listener)
 
     def start(self, executor: Executor) -> None:
         """Start the components and build the first robot; called by the executor."""
@@ -493,7 +486,7 @@ class RobotContext:
 
     def notify_change(self) -> None:
         """Call the listeners, because the diagnostics may have changed."""
-        for listener in self._on_change:
+        for listener in self.on_change:
             self.faults.guarded('reporting a change', listener)()
 
     # --- the robot ------------------------------------------------------------------------------
@@ -705,10 +698,11 @@ class RobotContext:
 
     def _update_names(self) -> None:
         """Update ``names`` from robot, odometry and ``frame_prefix``."""
-        prefix = self.parameters.values.frame_prefix
-        names = FrameNames('', prefix)
-        if self.robot is not None and self.buffer is not None:
-            names = FrameNames.of(self.robot, self.buffer, prefix)
+        prefix, robot, buffer = self.parameters.values.frame_prefix, self.robot, self.buffer
+        root = '' if robot is None else f'{prefix}{robot.root_frame}'
+        if robot is not None and buffer is not None and buffer.has_base:
+            root = buffer.base_frame_id or robot.root_frame
+        names = FrameNames(root, prefix)
         # A change of names invalidates the messages of the current plan.
         if self.names != names:
             self.names = names

@@ -66,7 +66,7 @@ class Diagnostics:
         self._refused = 0
         self._jumps, self._last_jump = 0, -math.inf
         self._waiting_since = math.inf
-        context.on_change(self.report_change)
+        context.on_change.append(self.report_change)
 
     def report_change(self) -> None:
         """Report now if the level or the message has changed."""

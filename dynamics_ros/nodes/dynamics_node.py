@@ -37,7 +37,13 @@ from dynamics_ros.nodes.load import gravity_in_root
 from dynamics_ros.nodes.outputs import FRESH, LATCHED, Output, Publication, publish
 from dynamics_ros.nodes.reporting import steady_timer
 from dynamics_ros.nodes.robot_request import check_payload
-from dynamics_ros.nodes.services import WatchAction, external_wrenches, serve, state_of
+from dynamics_ros.nodes.services import (
+    WatchAction,
+    external_wrenches,
+    payload_feedback,
+    serve,
+    state_of,
+)
 from dynamics_ros.parameters.dynamics import (
     NO_PAYLOAD,
     DynamicsParameters,
@@ -241,17 +247,7 @@ class PayloadAction(WatchAction[PayloadEstimate]):
 
     def feedback(self, watcher: PayloadWatch, elapsed: float) -> Any:
         """Return the number of samples and, once identifiable, the mass."""
-        try:
-            estimate = watcher.estimate()
-        except DynamicsRosError:
-            estimate = None
-        return IdentifyPayload.Feedback(
-            elapsed=elapsed,
-            samples=watcher.identifier.samples,
-            postures=watcher.identifier.postures,
-            mass=estimate.mass if estimate else np.nan,
-            mass_deviation=estimate.mass_deviation if estimate else np.nan,
-        )
+        return payload_feedback(watcher, elapsed)
 
     async def finish(self, estimate: PayloadEstimate, request: Any, result: Any) -> None:
         """Fill the result, and apply the payload if the goal asks for it."""

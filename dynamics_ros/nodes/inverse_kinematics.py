@@ -202,29 +202,26 @@ class InverseKinematicsService:
             _solved.setdefault(robot, set()).add(frames)
             return [result], result.elapsed
 
-        def search() -> Outcome:
-            # Time spent waiting for other searches counts towards the limit, not compilation or the
-            # delays of a busy machine before the search.
-            waited = max(self._free_since - received, 0.0) if prepared else 0.0
-            remaining = timeout - waited
-            if remaining < MIN_TIME_SHARE * timeout:
-                text = f'other searches have taken all of its {timeout:g} s; ask again'
-                raise SearchError('timed_out', text)
-            if count == 1:
-                return one(remaining)
-            begin, share, most = time.monotonic(), SEVERAL_SHARE * remaining, MAX_SOLUTIONS
-            several = {'max_solutions': min(count, most), 'timeout': share, **options}
-            found = robot.all_inverse_kinematics(*goal, seed, **several)
+        def several(limit: float) -> Outcome:
+            begin, share = time.monotonic(), SEVERAL_SHARE * limit
+            given = {'max_solutions': min(count, MAX_SOLUTIONS), 'timeout': share, **options}
+            found = robot.all_inverse_kinematics(*goal, seed, **given)
             elapsed = time.monotonic() - begin
             if not found:
-                return one(remaining - min(elapsed, share))
+                return one(limit - min(elapsed, share))
             for result in found:
                 _ = result.manipulability
             return list(found), elapsed
 
-        def run() -> Outcome:
+        def search() -> Outcome:
+            # Time spent waiting for other searches counts towards the limit, not compilation or the
+            # delays of a busy machine before the search.
+            remaining = timeout - (max(self._free_since - received, 0.0) if prepared else 0.0)
+            if remaining < MIN_TIME_SHARE * timeout:
+                text = f'other searches have taken all of its {timeout:g} s; ask again'
+                raise SearchError('timed_out', text)
             try:
-                return search()
+                return one(remaining) if count == 1 else several(remaining)
             finally:
                 if prepared:  # else it was compiled, which is no search that others wait for
                     self._free_since = time.monotonic()
@@ -235,7 +232,7 @@ class InverseKinematicsService:
             if outcome[0][0].success:
                 return outcome
         compute = self._context.compute
-        return await compute(robot, kernels, run, takes_long=True, compiles=not prepared)
+        return await compute(robot, kernels, search, takes_long=True, compiles=not prepared)
 
     async def target(
         self,
@@ -297,7 +294,6 @@ class InverseKinematicsService:
     async def _from_tf(self, frame_id: str) -> Array:
         """Return the pose (4, 4) of a frame of tf in the root frame."""
         root = self._context.root_frame_id()
-        self._transforms.subscribe()
         try:
             return self._transforms.pose(root, frame_id)
         except TransformError:

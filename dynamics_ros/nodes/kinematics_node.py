@@ -101,8 +101,9 @@ def transforms_of(
 
 NAME = 'kinematics_node'
 
-MARKERS_RATE = 20.0
-"""Maximum rate of the markers [Hz]."""
+MARKERS_RATE, AXIS_LENGTH = 20.0, 0.1
+"""Maximum rate of the markers [Hz]; length of the axes of a frame, twice the diameter of the centre
+of mass [m]."""
 
 REFERENCES: tuple[Reference, ...] = ('local_world_aligned', 'local', 'world')
 
@@ -186,13 +187,13 @@ class Kinematics(Component[KinematicsParameters]):
             still = partial(transforms_of, tree.moving, [np.eye(4)] * len(tree.moving), names)
             fields = {paths: Evaluate(tree.transforms, (arrays.q,))}
             found.append(publish(self._tf['/tf'], still, fields, FRESH, rate))
-        settings, count = self.values.markers, len(poses)
+        count = len(poses)
         fields = {f'markers.{i}.pose': pose for i, pose in enumerate(poses.values())}
         if prepared.has_mass:
             center = Evaluate(robot.kernel('center_of_mass'), (arrays.q,))
             fields[f'markers.{count}.pose.position'] = center
-        diameter = 0.5 * settings.axis_length if prepared.has_mass else 0.0
-        axes = partial(markers.empty_frames, names.root, count, settings.axis_length, diameter)
+        diameter = 0.5 * AXIS_LENGTH if prepared.has_mass else 0.0
+        axes = partial(markers.empty_frames, names.root, count, AXIS_LENGTH, diameter)
         return [*found, publish(self._markers, axes, fields, FRESH, MARKERS_RATE)]
 
     def warm_up(self) -> Sequence[Callable[[], object]]:

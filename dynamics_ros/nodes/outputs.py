@@ -99,8 +99,6 @@ class Output:
         # executor, and publishers are destroyed when a frame is no longer configured.
         silent = PublisherEventCallbacks(use_default_callbacks=False)
         self._node = node
-        if isinstance(node, GuardedNode):
-            node.outputs.append(self)
         self.topic = name
         self.missing = ''
         self.published = 0
@@ -120,12 +118,14 @@ class Output:
         except MIDDLEWARE_ERRORS as error:
             self.topic, self.missing = _describe_topic(node, name), describe_error(error)
             node.get_logger().error(f'{self.topic} cannot be published: {self.missing}')
-            return
         except (RuntimeError, InvalidParameterTypeException) as error:
             parameters = f'qos_overrides.{self.topic}.publisher'
             raise InvalidArgumentError(parameters, str(error), 'a policy of ROS') from error
-        self.publish_object = self._publisher.publish
-        self.publish_bytes = bytes_publisher(self._publisher)
+        if self._publisher is not None:
+            self.publish_object = self._publisher.publish
+            self.publish_bytes = bytes_publisher(self._publisher)
+        if isinstance(node, GuardedNode):
+            node.outputs.append(self)
 
     def has_subscribers(self, now: float) -> bool:
         """Return whether there are subscribers, from a query at most ``CHECK_PERIOD`` old.

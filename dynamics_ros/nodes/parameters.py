@@ -22,7 +22,6 @@ from weakref import WeakKeyDictionary
 
 from rcl_interfaces.msg import (
     FloatingPointRange,
-    IntegerRange,
     ParameterDescriptor,
     SetParametersResult,
 )
@@ -41,9 +40,6 @@ from dynamics_ros.settings import NUMBERS, Declared, Settings, declared, replace
 PERIOD = 0.1
 """Minimum time between two calls of the listeners [s], each of which may rebuild a robot; joint
 states must not wait for a hundred of these a second."""
-
-MAX_INTEGER = 2**63 - 1
-"""Largest value of an integer parameter in ROS."""
 
 ROS_TYPES: dict[Any, Parameter.Type] = {
     bool: Parameter.Type.BOOL,
@@ -69,9 +65,6 @@ def descriptor(item: Declared, read_only: bool) -> ParameterDescriptor:
     if item.type is float and item.bounded and not rule.may_be_infinite:
         limits = FloatingPointRange(from_value=rule.minimum, to_value=rule.maximum)
         result.floating_point_range = [limits]
-    if item.type is int and item.bounded:
-        low, high = max(rule.minimum, -MAX_INTEGER), min(rule.maximum, MAX_INTEGER)
-        result.integer_range = [IntegerRange(from_value=int(low), to_value=int(high))]
     return result
 
 

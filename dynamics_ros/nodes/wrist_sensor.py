@@ -28,7 +28,7 @@ from dynamics_ros.estimation.wrist_sensor import (
 )
 from dynamics_ros.nodes.context import Component
 from dynamics_ros.nodes.outputs import Output
-from dynamics_ros.nodes.services import WatchAction
+from dynamics_ros.nodes.services import WatchAction, payload_feedback
 from dynamics_ros.parameters.contact import ContactParameters, WristSensorParameters
 from dynamics_ros.reasons import Explanation, Reason
 from dynamics_ros.robot import Robot
@@ -309,17 +309,7 @@ class WristSensorAction(WatchAction[SensorEstimate]):
 
     def feedback(self, watcher: WristSensorWatch, elapsed: float) -> Any:
         """Return the number of readings and postures and, once identifiable, the mass."""
-        try:
-            payload = watcher.estimate().payload
-        except DynamicsRosError:
-            payload = None
-        return IdentifyPayload.Feedback(
-            elapsed=elapsed,
-            samples=watcher.identifier.samples,
-            postures=watcher.identifier.postures,
-            mass=payload.mass if payload else np.nan,
-            mass_deviation=payload.mass_deviation if payload else np.nan,
-        )
+        return payload_feedback(watcher, elapsed)
 
     async def finish(self, estimate: SensorEstimate, request: Any, result: Any) -> None:
         """Fill the result, log the bias, and apply both if the goal asks for it."""

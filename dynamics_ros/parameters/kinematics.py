@@ -15,18 +15,6 @@ MAX_TIMEOUT = 60.0
 
 
 @dataclass(frozen=True)
-class MarkerParameters:
-    """Markers of frames and centre of mass for RViz."""
-
-    axis_length: float = parameter(
-        0.1,
-        'Length of the axes of a frame, twice the diameter of the centre of mass',
-        'm',
-        minimum=0.001,
-    )
-
-
-@dataclass(frozen=True)
 class InverseKinematicsParameters:
     """Defaults of the service compute_inverse_kinematics."""
 
@@ -70,7 +58,6 @@ class KinematicsParameters:
         'it together with move_group in the same namespace, which has services of these names',
     )
     collision_margin: float = parameter(0.01, COLLISION_MARGIN, 'm', (0.0, 1.0))
-    markers: MarkerParameters = field(default_factory=MarkerParameters)
     inverse_kinematics: InverseKinematicsParameters = field(
         default_factory=InverseKinematicsParameters
     )

@@ -21,7 +21,8 @@ REMOVED = {
         'nothing: remove the line': 'unexplained.lowest unexplained.highest group_name',
         'the field of that name in requests': """
             inverse_kinematics.position_tolerance inverse_kinematics.rotation_tolerance""",
-        'effort.* and friction.*': 'identification.',
+        'a timeout of up to 60 s in a request': 'inverse_kinematics.max_timeout',
+        'effort.* and friction.*; a goal has the duration': 'identification.',
         'friction.* and robot_carries_itself': 'feed_forward.',
         'its former default, which is a constant now': """
             plausibility.sigmas plausibility.velocity plausibility.effort adaptation.speed
@@ -29,8 +30,8 @@ REMOVED = {
             markers.diameter wrench.length_scale location.friction tare.max_deviation
             location.max_deviation location.resolution tare.max_velocity joint_range.guard_rate
             largest_inertia blending_time speed.joint_scale ground_truth_rate load_friction
-            command_mode markers.rate inverse_kinematics.max_timeout joint_range.stiffness
-            guiding.stiffness guiding.damping""",
+            command_mode markers.rate markers.axis_length markers.center_of_mass_diameter
+            joint_range.stiffness guiding.stiffness guiding.damping""",
         'publish_rate, for all outputs of the node': 'publish_rates.',
         'collision.reaction stop or float': """
             collision.torque_gain collision.admittance collision.speed collision.distance""",
@@ -44,7 +45,6 @@ REMOVED = {
         'thresholds.false_alarms_per_hour; 0 means 5 standard deviations': 'thresholds.sigmas',
         'markers.force_scale: torque arrows have five times its length': 'markers.torque_scale',
         'local_world_aligned; ~/compute_forward_kinematics has others': 'twist_reference',
-        'markers.axis_length': 'markers.center_of_mass_diameter',
         'the frame of odom, whose z axis has to be the normal of the ground': 'feet.normal',
         'coal, or requests without avoid_collisions': 'avoid_collisions_policy',
     }.items()
@@ -66,20 +66,19 @@ COLLISION_MARGIN = 'Distance that links keep from each other and from the obstac
 PUBLISH_RATE = 'Maximum rate of each output; 0: one message for every joint state'
 
 
-def description_file(otherwise: str) -> str:
-    """Return the field of the file of the robot; ``otherwise`` says what an empty one means."""
-    value: str = fixed(
+@dataclass(frozen=True)
+class DescriptionParameters:
+    """File of the robot's description, for a node that may also get it otherwise."""
+
+    robot_description_file: str = fixed(
         '',
         'File of the robot, used if robot_description is empty: URDF, xacro (its name ends in '
-        f'.xacro), MJCF or SDF. Relative to the folder of the start. Empty: {otherwise}',
+        '.xacro), MJCF or SDF. Relative to the folder of the start. Empty: the topic '
+        'robot_description, or of robot_simulator the seven-joint arm of this package',
     )
-    return value
-
-
-def description_arguments() -> tuple[str, ...]:
-    """Return the field of the arguments of a xacro file."""
-    value: tuple[str, ...] = fixed((), 'Arguments of the xacro file, each name:=value')
-    return value
+    robot_description_arguments: tuple[str, ...] = fixed(
+        (), 'Arguments of the xacro file, each name:=value'
+    )
 
 
 COMMANDED = 'command_joints'
@@ -171,12 +170,10 @@ class LockedJointParameters:
 
 
 @dataclass(frozen=True)
-class RobotParameters:
+class RobotParameters(DescriptionParameters):
     """Parameters of the robot and its state; shared by all nodes of a process."""
 
     robot_description: str = parameter('', 'URDF as XML text. Empty: robot_description_file')
-    robot_description_file: str = description_file('wait for the topic robot_description')
-    robot_description_arguments: tuple[str, ...] = description_arguments()
     root_joint: str = parameter(
         'fixed',
         'Joint between the world and the root link. floating and planar need the topic odom',

@@ -219,15 +219,6 @@ def test_clients_that_leave_before_their_response_delay_neither_states_nor_other
     assert seconds < 2.0
 
 
-def test_a_publisher_that_dies_and_returns_is_taken_up_again(ros, torques):
-    ros.node.destroy_publisher(ros._publishers.pop('/joint_states'))
-    ros.wait_for_status('dynamics_node', 'joint_states have stopped coming')
-    expect_right(ros, torques)
-    ros.wait_for_status(
-        'dynamics_node', 'publishing', meanwhile=lambda: ros.publish_joint_state(at(ros))
-    )
-
-
 NODES = ('kinematics_node', 'dynamics_node', 'contact_node')
 
 FLOATS = (0.0, 1.0, -1.0, 1e-320, 1e308, -1e308, float('nan'), float('inf'), -float('inf'))

@@ -57,7 +57,7 @@ def node():
     one = Node('kinematics_node', parameter_overrides=overrides)
     context = RobotContext(one)
     part = Kinematics(one, context)
-    context.add(part)
+    context.components.append(part)
     executor = make_executor()
     executor.add_node(one)
     executor.create_task(context.start, executor)
