@@ -38,7 +38,7 @@ SAME = 1e-12
 def described(name: str) -> str:
     """A robot of example-robot-data."""
     files = importlib.metadata.files('example-robot-data') or ()
-    (file,) = (file for file in files if file.name == name)
+    file = next(file for file in files if file.name == name)
     return Path(str(file.locate())).read_text()
 
 
