@@ -22,11 +22,10 @@ from std_srvs.srv import SetBool
 from dynamics_ros.commanding.joint_states import StallDetector
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, UnknownFrameError
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.nodes.context import Component, RobotContext
-from dynamics_ros.nodes.lifecycle import LifecycleCallbacks, ManagedNode, other_publishers
+from dynamics_ros.nodes.context import RobotContext
+from dynamics_ros.nodes.lifecycle import CommandingComponent, ManagedNode, other_publishers
 from dynamics_ros.nodes.load import Transforms
 from dynamics_ros.nodes.outputs import Output
-from dynamics_ros.nodes.parameters import ParameterSet
 from dynamics_ros.nodes.reporting import TransformError, steady_timer
 from dynamics_ros.parameters.robot import TargetParameters
 from dynamics_ros.reasons import ACTION, FAULTS, KEY, Explanation, Reason
@@ -80,7 +79,6 @@ class Frames:
         if frame in robot.frame_names:
             return robot.forward_kinematics(q, frame)
         try:
-            self._transforms.subscribe()
             return self._transforms.pose(root, frame_id, max_age=self._max_age())
         except TransformError as error:
             unknown = UnknownFrameError(argument, frame_id, robot.frame_names)
@@ -305,28 +303,22 @@ Topic = TypeVar('Topic', bound=Output)
 Prepared = TypeVar('Prepared', bound=Any)
 
 
-class Commander(Component, LifecycleCallbacks, Generic[Settings, Topic, Prepared]):
+class Commander(CommandingComponent[Settings, Topic], Generic[Settings, Topic, Prepared]):
     """Component that moves a robot to targets while its node is active and not paused.
 
     Attributes:
-        context: context of the robot.
-        parameters: parameters of the node.
         frames: finds the frames in which targets are given.
         stalls: detects stalls of the process.
         targets: current targets.
         state: latest state of the robot; None before the first state of the current robot.
         paused: whether ~/pause has been called, so that targets are ignored.
-        commands: topic of the commands; None while the node is not configured.
         subject: what ~/status describes, such as 'servo'.
     """
 
     subject: ClassVar[str]
-    node: ManagedNode
 
     def __init__(self, node: ManagedNode, context: RobotContext, settings: type[Settings]) -> None:
-        super().__init__(node)
-        self.context = context
-        self.parameters = ParameterSet(node, settings)
+        super().__init__(node, context, settings)
         self.frames = Frames(
             context, Transforms(node), lambda: self.parameters.values.transform_timeout
         )
@@ -334,7 +326,6 @@ class Commander(Component, LifecycleCallbacks, Generic[Settings, Topic, Prepared
         self.targets = Targets(self.frames, self.stalls)
         self.state: RobotState | None = None
         self.paused = False
-        self.commands: Topic | None = None
         self._prepared: Prepared | None = None
         self._status = Output(node, DiagnosticStatus, '~/status')
         self._reported: object = None
@@ -357,14 +348,6 @@ class Commander(Component, LifecycleCallbacks, Generic[Settings, Topic, Prepared
         # A steady timer, so that a stopped simulated clock does not leave the robot moving.
         self._timer = steady_timer(node, self.period, self._on_timer)
         node.manage(self, self._on_lifecycle)
-
-    def start(self) -> None:
-        """Configure and activate the node if ``autostart`` is set."""
-        self.node.begin(self.parameters.values.autostart)
-
-    def end(self) -> None:
-        """Bring the robot to rest before the process ends."""
-        self.node.end()
 
     @property
     def active(self) -> bool:
@@ -398,13 +381,6 @@ class Commander(Component, LifecycleCallbacks, Generic[Settings, Topic, Prepared
                     others.append(f'{count} on {topic}: {", ".join(names)}')
             self._other_publishers = '; '.join(others)
         return self._other_publishers
-
-    @property
-    def exclusive_topic(self) -> str:
-        """Topic on which no other node may publish at activation; '' if there is none."""
-        if self.commands is None or self.parameters.values.allow_other_publishers:
-            return ''
-        return self.commands.topic
 
     @property
     def period(self) -> float:
@@ -451,17 +427,7 @@ class Commander(Component, LifecycleCallbacks, Generic[Settings, Topic, Prepared
             self.report()
         self.context.begin_epoch()
 
-    def cleanup(self) -> None:
-        """Destroy the topic of the commands."""
-        if self.commands is not None:
-            self.commands.close()
-            self.commands = None
-
     # --- outputs and diagnostics ----------------------------------------------------------------
-
-    def outputs(self) -> list[Output]:
-        """Return the publishers of commands and status."""
-        return [*([self.commands] if self.commands else []), self._status]
 
     def details(self) -> dict[str, str]:
         """Return the status and the lifecycle state."""

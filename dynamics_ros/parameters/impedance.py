@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from dynamics_ros.control import SetpointLimits
 from dynamics_ros.estimation.contact_settings import LoadedFrictionSettings
@@ -72,20 +73,16 @@ class JointRangeParameters:
         'rad or m',
         (0.0, 10.0),
     )
-    stiffness: float = parameter(50.0, 'Stiffness of that spring', 'Nm/rad or N/m', (0.0, 1e5))
+    stiffness: ClassVar[float] = 50.0
+    """Stiffness of that spring [Nm/rad or N/m]."""
 
 
 @dataclass(frozen=True)
 class GuidingParameters:
     """Hand guiding: damping and speed limits."""
 
-    damping: tuple[float, ...] = parameter(
-        (10.0, 10.0, 10.0, 0.5, 0.5, 0.5),
-        'Damping of the tool, along and around x y z',
-        'Ns/m, Nms/rad',
-        (0.0, 1e4),
-        sizes=(6,),
-    )
+    damping: ClassVar[tuple[float, ...]] = (10.0, 10.0, 10.0, 0.5, 0.5, 0.5)
+    """Damping of the tool, along and around x y z [Ns/m, Nms/rad]."""
     speed: float = parameter(
         0.25,
         'Speed of the tool from which it is braked; inf: no limit',
