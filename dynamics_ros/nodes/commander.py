@@ -22,14 +22,13 @@ from std_srvs.srv import SetBool
 from dynamics_ros.commanding.joint_states import StallDetector
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, UnknownFrameError
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.nodes.context import Component, RobotContext
+from dynamics_ros.nodes.context import RobotComponent, RobotContext
 from dynamics_ros.nodes.lifecycle import LifecycleCallbacks, ManagedNode, other_publishers
 from dynamics_ros.nodes.load import Transforms
 from dynamics_ros.nodes.outputs import Output
-from dynamics_ros.nodes.parameters import ParameterSet
 from dynamics_ros.nodes.reporting import TransformError, steady_timer
 from dynamics_ros.parameters.robot import TargetParameters
-from dynamics_ros.reasons import ACTION, FAULTS, KEY, Explanation, Reason
+from dynamics_ros.reasons import ACTION, FAULTS, KEY, Explanation, Reason, reason_of
 from dynamics_ros.wire.cdr import deserialized, packed_stamp
 from dynamics_ros.wire.conversions import Array, diagnostic_status, numbers, pose_matrix
 from dynamics_ros.wire.templates import Template
@@ -50,16 +49,8 @@ class Frames:
     def __init__(
         self, context: RobotContext, transforms: Transforms, max_age: Callable[[], float]
     ) -> None:
-        """Use the model of a context, and tf for other frames.
-
-        Args:
-            context: context of the robot.
-            transforms: transforms of tf.
-            max_age: returns the maximum age of a transform [s].
-        """
-        self._context = context
-        self._transforms = transforms
-        self._max_age = max_age
+        """Use the model of a context, and tf for other frames, of a maximum age [s]."""
+        self._context, self._transforms, self._max_age = context, transforms, max_age
 
     def pose(self, frame_id: str, q: Array, argument: str = 'header.frame_id') -> Array:
         """Return the pose (4, 4) of a frame in the root frame.
@@ -90,13 +81,8 @@ class Frames:
 def check_size(argument: str, numbers: Array, largest: float = MAX_VALUE) -> None:
     """Check that no number of an array is implausibly large.
 
-    Args:
-        argument: name of the argument, for errors.
-        numbers: the array.
-        largest: largest allowed absolute value.
-
     Raises:
-        InvalidArgumentError: a number is larger.
+        InvalidArgumentError: the absolute value of a number is larger than ``largest``.
     """
     size = float(np.abs(numbers).max())
     if size > largest:
@@ -305,14 +291,11 @@ Topic = TypeVar('Topic', bound=Output)
 Prepared = TypeVar('Prepared', bound=Any)
 
 
-class Commander(Component, LifecycleCallbacks, Generic[Settings, Topic, Prepared]):
+class Commander(RobotComponent[Settings], LifecycleCallbacks, Generic[Settings, Topic, Prepared]):
     """Component that moves a robot to targets while its node is active and not paused.
 
     Attributes:
-        context: context of the robot.
-        parameters: parameters of the node.
         frames: finds the frames in which targets are given.
-        stalls: detects stalls of the process.
         targets: current targets.
         state: latest state of the robot; None before the first state of the current robot.
         paused: whether ~/pause has been called, so that targets are ignored.
@@ -324,20 +307,17 @@ class Commander(Component, LifecycleCallbacks, Generic[Settings, Topic, Prepared
     node: ManagedNode
 
     def __init__(self, node: ManagedNode, context: RobotContext, settings: type[Settings]) -> None:
-        super().__init__(node)
-        self.context = context
-        self.parameters = ParameterSet(node, settings)
-        self.frames = Frames(
-            context, Transforms(node), lambda: self.parameters.values.transform_timeout
-        )
-        self.stalls = StallDetector()
-        self.targets = Targets(self.frames, self.stalls)
+        super().__init__(node, context, settings)
+        transforms = Transforms(node)
+        self.frames = Frames(context, transforms, lambda: self.values.transform_timeout)
+        self._stalls = StallDetector()
+        self.targets = Targets(self.frames, self._stalls)
         self.state: RobotState | None = None
         self.paused = False
         self.commands: Topic | None = None
         self._prepared: Prepared | None = None
         self._status = Output(node, DiagnosticStatus, '~/status')
-        self._reported: object = None
+        self._reported = ''
         self._status_text, self._status_time = Explanation(Reason.OK, ''), 0.0
         self._next_check, self._other_publishers = 0.0, ''
         self._target_topics: list[str] = []
@@ -345,22 +325,21 @@ class Commander(Component, LifecycleCallbacks, Generic[Settings, Topic, Prepared
 
     def subscribe_targets(self, kinds: Iterable[TargetKind]) -> None:
         """Create the subscriptions to targets of these types, the timer and the services."""
-        node = self.node
         for kind in kinds:
-            callback = partial(self._on_target, kind)
-            topic = f'~/{kind.name}'
-            subscription = node.create_subscription(
-                kind.message, topic, callback, COMMAND_QOS, raw=True
-            )
-            self._target_topics.append(subscription.topic_name)
-        node.create_service(SetBool, '~/pause', self._on_pause)
+            self.subscribe(kind.message, f'~/{kind.name}', partial(self._on_target, kind))
+        self.node.create_service(SetBool, '~/pause', self._on_pause)
         # A steady timer, so that a stopped simulated clock does not leave the robot moving.
-        self._timer = steady_timer(node, self.period, self._on_timer)
-        node.manage(self, self._on_lifecycle)
+        self._timer = steady_timer(self.node, self.period, self._on_timer)
+        self.node.manage(self, self._on_lifecycle)
+
+    def subscribe(self, kind: Any, topic: str, callback: Callable[[bytes], None]) -> None:
+        """Subscribe to serialized commands on a topic, which should have one publisher."""
+        one = self.node.create_subscription(kind, topic, callback, COMMAND_QOS, raw=True)
+        self._target_topics.append(one.topic_name)
 
     def start(self) -> None:
         """Configure and activate the node if ``autostart`` is set."""
-        self.node.begin(self.parameters.values.autostart)
+        self.node.begin(self.values.autostart)
 
     def end(self) -> None:
         """Bring the robot to rest before the process ends."""
@@ -402,26 +381,20 @@ class Commander(Component, LifecycleCallbacks, Generic[Settings, Topic, Prepared
     @property
     def exclusive_topic(self) -> str:
         """Topic on which no other node may publish at activation; '' if there is none."""
-        if self.commands is None or self.parameters.values.allow_other_publishers:
+        if self.commands is None or self.values.allow_other_publishers:
             return ''
         return self.commands.topic
 
     @property
     def period(self) -> float:
         """Period of the timer [s]."""
-        return 1.0 / self.parameters.values.rate
+        return 1.0 / self.values.rate
 
     # --- methods of subclasses ------------------------------------------------------------------
 
     @abstractmethod
     def follow_target(self, kind: TargetKind, data: bytes, state: RobotState) -> None:
-        """Follow a new target from the current state.
-
-        Args:
-            kind: type of the target.
-            data: serialized message.
-            state: latest state of the robot.
-        """
+        """Follow a new target, a serialized message of a type, from the current state."""
 
     @abstractmethod
     def pause(self) -> None:
@@ -441,8 +414,19 @@ class Commander(Component, LifecycleCallbacks, Generic[Settings, Topic, Prepared
         """Return why no commands are sent; '' if they may be."""
 
     @abstractmethod
+    def publish_status(self, text: Explanation) -> None:
+        """Publish ~/status with a description of the action, if it is due."""
+
     def report(self) -> None:
         """Publish ~/status of a robot that is not commanded, if it is due."""
+        self.publish_status(self.idle())
+
+    def idle(self) -> Explanation:
+        """Return why the robot is not commanded."""
+        if not self.active:
+            return self.node.inactive()
+        why = self.problem or self.unavailable_reason or self.context.inputs.waiting_for()
+        return Explanation(reason_of(why), f'waiting: {why}')
 
     def report_lifecycle(self) -> None:
         """Report a change of the lifecycle state."""
@@ -468,16 +452,15 @@ class Commander(Component, LifecycleCallbacks, Generic[Settings, Topic, Prepared
         text = self._status_text
         return {self.subject: text, ACTION: text.reason.value, 'lifecycle': self.node.lifecycle}
 
-    def status_is_due(self, action: object) -> bool:
-        """Return whether an action is new, or was last published ``STATUS_PERIOD`` ago.
+    def status_is_due(self, text: str) -> bool:
+        """Return whether the text of an action, without what changes in each step, is new.
 
-        Args:
-            action: the action, without what changes in each step.
+        Or whether ``STATUS_PERIOD`` has passed.
         """
-        is_new, self._reported = action != self._reported, action
+        is_new, self._reported = text != self._reported, text
         return is_new or time.monotonic() - self._status_time >= STATUS_PERIOD
 
-    def publish_status(
+    def send_status(
         self, text: Explanation, values: Mapping[str, str], has_problem: bool = False
     ) -> None:
         """Publish ~/status.
@@ -514,7 +497,7 @@ class Commander(Component, LifecycleCallbacks, Generic[Settings, Topic, Prepared
         return response
 
     def _on_timer(self) -> None:
-        self.stalls.check()
+        self._stalls.check()
         now = time.monotonic()
         elapsed = now - self._tick_time
         if elapsed < 0.5 * self.period:

@@ -19,7 +19,7 @@ from rclpy.serialization import serialize_message
 from ros_harness import client, running
 from sensor_msgs.msg import JointState
 
-from dynamics_ros.estimation.samples.backlog import MAX_ALLOWANCE
+from dynamics_ros.nodes.inputs import MAX_ALLOWANCE
 from dynamics_ros_msgs.msg import ExternalWrench
 
 pytestmark = pytest.mark.ros
