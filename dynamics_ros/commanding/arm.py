@@ -44,16 +44,13 @@ NO_WALL = 1e9
 """Position in place of an absent wall [m]."""
 
 
-def arm_settings(
-    robot: Robot, values: ImpedanceParameters, stiffness: Array, axes: Array | None
-) -> ArmSettings:
+def arm_settings(robot: Robot, values: ImpedanceParameters, stiffness: Array) -> ArmSettings:
     """Convert the parameters to the settings of a compliant arm.
 
     Args:
         robot: the arm.
         values: the parameters.
-        stiffness: (6, 6).
-        axes: (3, 3) axes of the stiffness in the root frame; None: the axes of the tool.
+        stiffness: (6, 6) in the axes of the root frame.
 
     Raises:
         InvalidArgumentError: a parameter does not fit the robot.
@@ -74,12 +71,7 @@ def arm_settings(
         **dict(zip(('friction_velocity', 'stribeck_velocity'), friction.speeds, strict=True)),
     }
     return ArmSettings(
-        Compliance(
-            stiffness,
-            values.damping_ratio,
-            axes=np.eye(3) if axes is None else axes,
-            axes_of_tool=axes is None,
-        ),
+        Compliance(stiffness, values.damping_ratio),
         guiding(values.guiding),
         values.setpoint,
         joints,
@@ -208,7 +200,7 @@ class PreparedArm:
         frame, places = selected(robot, values, default_frame)
         controller = ImpedanceController(robot, frame)
         stiffness = stiffness_of('stiffness', np.array(values.stiffness))
-        arm = CompliantArm(controller, arm_settings(robot, values, stiffness, np.eye(3)))
+        arm = CompliantArm(controller, arm_settings(robot, values, stiffness))
         # The interpreted trace is too slow for joint states at 1 kHz.
         arm.wait()
         q, v, dt = robot.neutral(), np.zeros(robot.nv), 1e-3

@@ -1,13 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""States of an arm that is commanded by torques, and the collisions that it reacts to."""
+"""States of an arm that is commanded by torques."""
 
 from __future__ import annotations
 
 from enum import Enum, auto
-from typing import Any
-
-from dynamics_ros.control import CompliantArm, Reaction, ReactionSettings
 
 
 class ArmState(Enum):
@@ -95,55 +92,3 @@ def controlled(collided: bool, paused: bool, guiding: bool) -> Event:
     if paused:
         return Event.PAUSE
     return Event.GUIDE if guiding else Event.FOLLOW
-
-
-UNTIL = 'holding until ~/acknowledge'
-
-
-class Collisions:
-    """Starts the reaction to a collision and keeps its state until it is acknowledged.
-
-    Attributes:
-        detector: component that detects collisions before the arm is commanded, with ``collided``,
-            ``detection_problem`` and ``acknowledge``; None without one.
-        strategy: of the reaction to the last collision; '' once it is acknowledged.
-        reflex: the reaction that is running, or None.
-    """
-
-    def __init__(self) -> None:
-        self.detector: Any = None
-        self.strategy = ''
-        self.reflex: Reaction | None = None
-
-    def begin_anew(self) -> None:
-        """Discard the reaction, which belongs to another motion or another arm."""
-        self.reflex = None
-
-    def notice(self, settings: ReactionSettings | None, arm: CompliantArm, braking: bool) -> None:
-        """React to a new collision.
-
-        Args:
-            settings: of the reaction; None: no reaction, as during hand guiding.
-            arm: the arm that collided.
-            braking: whether the arm was braking or not moving: then it brakes and no reaction
-                starts.
-        """
-        detector = self.detector
-        if detector is None:
-            return
-        if settings is None:
-            if detector.collided and not self.strategy:
-                detector.acknowledge()
-            return
-        if detector.collided and not self.strategy:
-            self.strategy = settings.strategy
-            if not braking:
-                self.reflex = Reaction(settings, arm)
-
-    def acknowledge(self) -> str:
-        """Clear the collision; return a sentence about what was cleared."""
-        was, self.strategy = self.strategy, ''
-        self.begin_anew()
-        if self.detector is not None:
-            self.detector.acknowledge()
-        return f'the collision is over ({was})' if was else 'there was no collision'

@@ -15,7 +15,7 @@ from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
-from visualization_msgs.msg import MarkerArray
+from visualization_msgs.msg import Marker, MarkerArray
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, NoModelError
 from dynamics_ros.estimation import ContactPipeline, ExternalTorques
@@ -30,10 +30,9 @@ from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.reasons import Explanation, Reason, reason_of
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.cdr import packed_stamp
-from dynamics_ros.wire.contact_markers import ARROWS, Sizes, contact_markers
 from dynamics_ros.wire.contact_messages import ContactMessages
-from dynamics_ros.wire.conversions import header, topic_names
-from dynamics_ros.wire.markers import deletions
+from dynamics_ros.wire.conversions import topic_names
+from dynamics_ros.wire.markers import contact_markers
 from dynamics_ros_msgs.action import Calibrate
 from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
 from dynamics_ros_msgs.msg import ExternalWrench, FootContacts
@@ -59,24 +58,13 @@ def tare(pipeline: ContactPipeline) -> str:
     return f'taken for zero over {result.duration:.2f} s: {offset}'
 
 
-def undo_tare(pipeline: ContactPipeline) -> str:
-    """Restore the offset before the last tare.
-
-    Raises:
-        DynamicsRosError: there is none.
-    """
-    if not pipeline.tare.undo():
-        raise DynamicsRosError('there is no tare to undo')
-    return 'the offset before is in force again'
-
-
 def reset(pipeline: ContactPipeline) -> str:
     """Restart the observer, and clear a latched collision."""
     pipeline.reset()
     return 'the observer starts anew; a collision is no longer latched; the tare stays'
 
 
-REQUESTS = {'tare': tare, 'undo_tare': undo_tare, 'reset': reset}
+REQUESTS = {'tare': tare, 'reset': reset}
 """Requests by the names of their services."""
 
 
@@ -198,9 +186,6 @@ LIVE_PARAMETERS = frozenset({'publish_rate', 'markers.force_scale'})
 
 NOT_ALONE = Explanation(Reason.OK, '')
 
-TORQUE_TO_FORCE = 5.0
-"""Ratio of the lengths of the arrows of 1 Nm and 1 N, for torques of forces at 20 cm [1/m]."""
-
 MARKERS_RATE = 20.0
 """Maximum rate of the markers [Hz]."""
 
@@ -256,10 +241,8 @@ class Contact(RobotComponent[ContactParameters]):
         """Switch to new estimators; they inherit the state that they share with the old ones."""
         if self._pipeline is not None:
             prepared.inherit(self._pipeline)
-            counts = len(prepared.frames), len(self._pipeline.frames)
-            head = header(self.context.now(), self.context.root_frame_id())
-            if deleted := deletions(head, ARROWS, *counts):
-                self._markers.publish(MarkerArray(markers=deleted))
+            if len(prepared.frames) < len(self._pipeline.frames):
+                self._markers.publish(MarkerArray(markers=[Marker(action=Marker.DELETEALL)]))
         self._frame_outputs.set_frames(prepared.frames)
         self._pipeline = prepared
         self._messages = ContactMessages(prepared, self._frame_id_of)
@@ -420,16 +403,9 @@ class Contact(RobotComponent[ContactParameters]):
         self.warning = pipeline.warning
         if not estimates:
             return None
-        scale = self.values.markers.force_scale
-        return contact_markers(
-            pipeline.robot,
-            state,
-            external,
-            estimates,
-            self._location.latest,
-            self.context.root_frame_id(),
-            Sizes(scale, TORQUE_TO_FORCE * scale),
-        )
+        root, scale = self.context.root_frame_id(), self.values.markers.force_scale
+        drawn = state, external, estimates, self._location.latest
+        return contact_markers(pipeline.robot, *drawn, root, scale)
 
     # --- collisions, for components of the same process that react to them ----------------------
 

@@ -29,9 +29,7 @@ from dynamics_ros.commanding.arm import (
 from dynamics_ros.commanding.arm_state import (
     BRAKED,
     LEAVING,
-    UNTIL,
     ArmState,
-    Collisions,
     Event,
     after,
     controlled,
@@ -43,7 +41,7 @@ from dynamics_ros.commanding.joint_states import (
     state_to_use,
 )
 from dynamics_ros.commanding.joints import check_order_is_known, nearest_equivalent_angles
-from dynamics_ros.control import ArmSettings, CompliantArm
+from dynamics_ros.control import ArmSettings, CompliantArm, Reaction, ReactionSettings
 from dynamics_ros.control.compliance.impedance import REST
 from dynamics_ros.control.compliance.motion_check import BLIND
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
@@ -99,6 +97,7 @@ MODE, ROBOT, PAUSED = 'another mode', 'another robot or parameter is taken over'
 REFLEX, ACKNOWLEDGED = 'the reflex is over', 'a collision is acknowledged'
 
 GUIDED = Explanation(Reason.GUIDED, 'guided by hand')
+UNTIL = Explanation(Reason.REACTING, 'holding until ~/acknowledge')
 
 LIMITS = {
     'singular': 'near a singularity',
@@ -123,7 +122,7 @@ def _stiffness(name: str, message: Any, _frames: Frames, _q: Array) -> Array:
 
 
 STIFFNESS = TargetKind('stiffness_command', Float64MultiArray, _stiffness, 'stiffness')
-"""Stiffness (6, 6) [N/m, Nm/rad] in the axes of ``stiffness_frame``; it does not become stale."""
+"""Stiffness (6, 6) [N/m, Nm/rad] in the axes of the root frame; it does not become stale."""
 
 
 class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
@@ -136,7 +135,9 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         super().__init__(node, context, ImpedanceParameters)
         self.parameters.add_check(self._check)
         self.parameters.add_listener(self._changed)
-        self._collisions = Collisions()
+        self._detector: Contact | None = None
+        self._strategy = ''  # of the reaction to a collision, until it is acknowledged
+        self._reflex: Reaction | None = None
         self._reaction = reaction_settings(self.values.collision)
         self._timing = StateTiming()
         self._braking_since = 0.0
@@ -151,7 +152,7 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
 
     def watch(self, detector: Contact | None) -> None:
         """Use a collision detector, or None; called once, before the node starts."""
-        self._collisions.detector = detector
+        self._detector = detector
         self.parameters.add_check(self._check_detector)
 
     # --- lifecycle ------------------------------------------------------------------------------
@@ -173,7 +174,7 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
     def activate(self) -> None:
         """Hold the tool, and follow targets that arrive from now on."""
         self.targets.drop('')
-        self._collisions.begin_anew()
+        self._reflex = None  # of another motion or another arm
         self._surrender, self._softened = None, None
 
     def deactivate(self) -> None:
@@ -213,7 +214,7 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         """Switch to another robot: brake, then hold its tool."""
         before = self._prepared
         self.targets.drop('')
-        self._collisions.begin_anew()
+        self._reflex = None  # of another motion or another arm
         if before is not None and self._state is not ArmState.OFF:
             arm = before.arm
             prepared.arm.start(arm.q, arm.v, arm.tau)
@@ -265,10 +266,7 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         built = self.context.built
         if built is not None:
             selected(built.robot, values, built.robot.tool_frame)
-            arm_settings(built.robot, values, np.eye(6), np.eye(3))
-            if values.stiffness_frame:
-                neutral = built.robot.neutral()
-                self.frames.pose(values.stiffness_frame, neutral, 'stiffness_frame')
+            arm_settings(built.robot, values, np.eye(6))
         self._check_running(values)
 
     def _check_running(self, values: ImpedanceParameters) -> None:
@@ -285,7 +283,7 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         return max(self._timing.cycle, self._timing.shortest)
 
     def _check_detector(self, values: ImpedanceParameters) -> None:
-        if values.collision.reaction != 'none' and self._collisions.detector is None:
+        if values.collision.reaction != 'none' and self._detector is None:
             expected = 'none: what detects collisions is made at start, where this is not none'
             raise InvalidArgumentError('collision.reaction', values.collision.reaction, expected)
 
@@ -309,23 +307,17 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
 
     def _settings(self, prepared: PreparedArm, values: ImpedanceParameters) -> ArmSettings:
         """Settings of the arm by parameters and the commanded stiffness."""
-        robot, target = prepared.robot, self.targets.of(STIFFNESS.place)
+        target = self.targets.of(STIFFNESS.place)
         stiffness = None if target is None else target.values
         if stiffness is None or values.stiffness != self.values.stiffness:
             stiffness = stiffness_of('stiffness', np.array(values.stiffness))
-        axes: Array | None = np.eye(3)
-        if self.context.names.frame_of(values.stiffness_frame) == prepared.arm.controller.frame:
-            axes = None
-        elif values.stiffness_frame:
-            q = self.state.q if self.state is not None else robot.neutral()
-            axes = self.frames.pose(values.stiffness_frame, q)[:3, :3]
-        return arm_settings(robot, values, stiffness, axes)
+        return arm_settings(prepared.robot, values, stiffness)
 
     # --- commands -------------------------------------------------------------------------------
 
     def follow_target(self, kind: TargetKind, data: bytes, state: RobotState) -> None:
         """Follow a target, unless a collision awaits acknowledgement."""
-        if self._collisions.strategy:
+        if self._strategy:
             return
         self.targets.take(kind, data, state.q)
         target = self.targets.of(kind.place)
@@ -363,14 +355,16 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
     def _control(self) -> None:
         """Control the arm, after a start or after braking, as parameters and services ask for."""
         guiding = self.values.mode == 'guiding'
-        event = controlled(bool(self._collisions.strategy), self.paused, guiding)
+        event = controlled(bool(self._strategy), self.paused, guiding)
         self._state = after(self._state, event)
 
     def _acknowledge(self, _request: Any, response: Any) -> Any:
         """Acknowledge a collision, so that targets are followed again; refill the energy tank."""
-        reacting = self._collisions.strategy
-        response.message = self._collisions.acknowledge()
-        if reacting:
+        was, self._strategy, self._reflex = self._strategy, '', None
+        response.message = f'the collision is over ({was})' if was else 'there was no collision'
+        if self._detector is not None:
+            self._detector.acknowledge()
+        if was:
             self._brake(ACKNOWLEDGED, expected=True)
         if self._prepared is not None:
             self._prepared.arm.refill()
@@ -412,10 +406,7 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         if blind and reported and self._state not in LEAVING:
             self._surrender = prepared.check.reason
         watching = self._reaction if self.values.mode != 'guiding' else None
-        self._collisions.notice(watching, arm, is_first or self._state in BRAKED)
-        if self._collisions.strategy:
-            reacts = self._collisions.reflex is not None
-            self._state = after(self._state, Event.COLLIDE if reacts else Event.LATCH)
+        self._notice_collision(arm, watching, is_first or self._state in BRAKED)
         braked = self._state in BRAKED
         text, tau = self._step(arm, state, interval)
         if 'speed' in arm.acting and not braked:
@@ -427,9 +418,26 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         self._show(text, watching is not None)
         return commands.filled(self._efforts(prepared, tau))
 
+    def _notice_collision(
+        self, arm: CompliantArm, settings: ReactionSettings | None, braking: bool
+    ) -> None:
+        """React to a collision, but with no settings, as during hand guiding, to none.
+
+        An arm that brakes or does not move yet goes on with it, and holds until acknowledgement.
+        """
+        if self._detector is not None and self._detector.collided and not self._strategy:
+            if settings is None:
+                self._detector.acknowledge()
+            else:
+                self._strategy = settings.strategy
+                self._reflex = None if braking else Reaction(settings, arm)
+        if self._strategy:
+            reacts = self._reflex is not None
+            self._state = after(self._state, Event.COLLIDE if reacts else Event.LATCH)
+
     def _step(self, arm: CompliantArm, state: RobotState, dt: float) -> tuple[Explanation, Array]:
         """Return the current action, and its torques (nv)."""
-        q, v, reflex = state.q, state.v, self._collisions.reflex
+        q, v, reflex = state.q, state.v, self._reflex
         if self._state is ArmState.RELEASING:
             return _braking('deactivated'), arm.give_way(q, v, dt, np.zeros(len(v)))
         if self._state in BRAKED:
@@ -444,7 +452,7 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
                 self._brake(REFLEX, expected=True)
             return Explanation(Reason.REACTING, ''), tau
         if self._state is ArmState.COLLIDED:
-            return Explanation(Reason.REACTING, UNTIL), arm.approach(q, v, dt, None)
+            return UNTIL, arm.approach(q, v, dt, None)
         if self._state is ArmState.GUIDED:
             return GUIDED, arm.guide(q, v, dt)
         followed, tau = self._follow(arm, q, v, dt)
@@ -609,7 +617,7 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
 
     def _show(self, text: Explanation, watching: bool = False) -> None:
         """Publish an action with the reaction to a collision, or why none would be detected."""
-        strategy, detector, undetected = self._collisions.strategy, self._collisions.detector, ''
+        strategy, detector, undetected = self._strategy, self._detector, ''
         if strategy:
             parts = f'reacting: {strategy}', text
             text = Explanation(Reason.REACTING, '; '.join(filter(None, parts)))

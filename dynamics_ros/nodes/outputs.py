@@ -281,25 +281,16 @@ class Batch:
         self._outputs = [output for _, output, _ in filled]
         self.filling = Filling([message for _, _, message in filled])
 
-    def compute(self) -> bool:
-        """Write the inputs and run the kernels; return whether every kernel accepted its numbers.
+    def compute(self) -> None:
+        """Write the inputs and run the kernels.
 
         Raises:
-            Exception: the error of a component that writes its inputs.
+            Exception: the error of a component that writes its inputs, or of a kernel that refuses
+                its numbers.
         """
         for component in self._components:
             component.write_inputs()
-        return self.filling.run()
-
-    def explain(self) -> None:
-        """Run the kernels one by one, so that the first refusal raises its error.
-
-        Raises:
-            Exception: the error of a kernel that refuses its numbers, or of a component that writes
-                its inputs.
-        """
-        self.compute()
-        self.filling.explain()
+        self.filling.fill()
 
     def publish(self, stamp: bytes) -> None:
         """Publish all messages.
@@ -393,19 +384,13 @@ class Plan:
                 self._batches.clear()
             batch = self._batches[due] = Batch([self._members[i] for i in due])
         try:
-            accepted = batch.compute()
-        except Exception:
-            accepted = False
-        if accepted:
-            return [batch]
-        # A kernel refused the state. Compute each component separately, so that the others publish.
-        components = list(dict.fromkeys(self._members[i][0] for i in due))
-        if len(components) > 1:
-            each = [tuple(i for i in due if self._members[i][0] is one) for one in components]
-            return [batch for own in each for batch in self._compute(own)]
-        try:
-            batch.explain()
+            batch.compute()
         except Exception as error:
+            # Compute each component separately, so that the others publish.
+            components = list(dict.fromkeys(self._members[i][0] for i in due))
+            if len(components) > 1:
+                each = [tuple(i for i in due if self._members[i][0] is one) for one in components]
+                return [batch for own in each for batch in self._compute(own)]
             components[0].failed(error)
             return []
         return [batch]

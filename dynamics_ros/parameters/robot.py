@@ -21,6 +21,7 @@ REMOVED = {
     **dict.fromkeys(('unexplained.lowest', 'unexplained.highest'), 'nothing: remove the line'),
     'thresholds.sigmas': 'thresholds.false_alarms_per_hour; 0 means 5 standard deviations',
     'markers.torque_scale': 'markers.force_scale: torque arrows have five times its length',
+    'stiffness_frame': 'stiffness, a 6 x 6 matrix in the axes of the root frame',
     'twist_reference': 'local_world_aligned; ~/compute_forward_kinematics has others',
     'markers.center_of_mass_diameter': 'markers.axis_length',
     **dict.fromkeys(

@@ -54,8 +54,6 @@ class ContactMessages:
         self._v, self._tau, self._torques, self._offset = np.zeros((4, robot.nv))
         self._thresholds = np.zeros((2, robot.nv))
         self._flags, self._location = np.zeros(3), np.zeros(12)
-        self._written_location: ContactLocation | None = None
-        self._tare: Array | None = None
         self._place = '', ''  # touched link, and frame of the contact point or ''
         self._stale: tuple[str, ...] = ()
         self._sources: tuple[Any, ...] = ()
@@ -122,8 +120,8 @@ class ContactMessages:
         pipeline.detector.write_thresholds(self._thresholds)
         point_known = location is not None and location.known
         self._flags[:] = report.state, point_known, report.collision_latched
-        if location is not self._written_location or pipeline.tare.offset is not self._tare:
-            self._write_rarely(location, pipeline.tare.offset)
+        self._offset[:] = pipeline.tare.offset
+        self._write_location(location)
         if self.wrenches:
             pipeline.prepare_wrenches(state)
         if self.foot_contacts is not None and pipeline.feet is not None:
@@ -140,9 +138,8 @@ class ContactMessages:
             for message in (*self.estimates, *self._feet_messages):
                 message.renew()
 
-    def _write_rarely(self, location: ContactLocation | None, offset: Array) -> None:
-        self._written_location, self._tare, place = location, offset, self._location
-        self._offset[:] = offset
+    def _write_location(self, location: ContactLocation | None) -> None:
+        place = self._location
         if location is None:
             place[:11], place[11] = 0.0, np.inf
             return

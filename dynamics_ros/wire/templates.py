@@ -154,7 +154,7 @@ class Filling:
     """Program that fills several messages: their kernels and copies, each once.
 
     Attributes:
-        templates: the messages, filled after ``run``.
+        templates: the messages, filled after ``fill``.
         final: whether making it again would give the same program; False while a kernel is being
             compiled.
     """
@@ -170,17 +170,18 @@ class Filling:
         self._program = Program([*steps.values()])
         self.final = self._program.final
 
-    def run(self) -> bool:
-        """Fill the messages; return whether every kernel accepted its numbers."""
+    def fill(self) -> None:
+        """Fill the messages.
+
+        Raises:
+            Exception: the error of the first kernel that refuses its numbers.
+        """
         for message, template in zip(self._messages, self.templates, strict=True):
             if message.current is not template:  # names have changed
                 self._make()
                 break
-        return self._program.run()
-
-    def explain(self) -> None:
-        """Run the kernels one by one, so that the first refusal raises its error."""
-        self._program.explain()
+        if not self._program.run():
+            self._program.explain()
 
 
 def entries(array: Array, indices: slice | NDArray[np.intp]) -> Source:

@@ -16,13 +16,12 @@ from visualization_msgs.msg import Marker
 
 from dynamics_ros import Robot
 from dynamics_ros.estimation import ContactState
-from dynamics_ros.wire.contact_markers import Sizes, contact_markers
+from dynamics_ros.wire.markers import contact_markers
 
 pytestmark = pytest.mark.ros
 
 ROBOT = Robot.from_urdf(description())
 LINK = 'forearm_link'
-SIZES = Sizes(force_scale=0.01, torque_scale=0.1, diameter=0.02)
 STATE = SimpleNamespace(q=ROBOT.random_configuration(3), time=5 * 10**9 + 7)
 FORCE, POINT = np.array([0.0, 3.0, -4.0]), np.array([0.1, 0.0, 0.02])
 
@@ -33,7 +32,7 @@ def drawn(place: SimpleNamespace | None, state=ContactState.CONTACT, link=LINK) 
         expressed_in='tool0', reference_point=POINT, wrench=np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
     )
     external = SimpleNamespace(report=SimpleNamespace(state=state, link=link))
-    args = ROBOT, STATE, external, [estimate], place, 'world', SIZES
+    args = ROBOT, STATE, external, [estimate], place, 'world', 0.01
     return list(contact_markers(*args).markers)
 
 
