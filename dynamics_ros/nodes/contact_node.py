@@ -315,37 +315,36 @@ class Contact(RobotComponent[ContactParameters]):
         pipeline, messages = self._pipeline, self._messages
         if pipeline is None or messages is None:
             return
-        self._last = None
+        self._last, was_alone = None, bool(self._alone)
         if self._wrist is not None:
             self._wrist.update(state)
         external = pipeline.update(state)
         contradiction = self.context.inputs.doubts.contradiction
-        alone = None
-        if external is None and not contradiction:
-            alone = self._by_sensor_alone(state)
-        if messages.add_compiled() or bool(self._alone) != (alone is not None):
+        self._alone = NOT_ALONE
+        no_efforts = reason_of(pipeline.unavailable_reason) is Reason.EFFORT_MISSING
+        if self._wrist is not None and no_efforts and external is None and not contradiction:
+            external = self._wrist.judge(state, None, pipeline)
+            if external is not None:
+                why = 'contacts behind the wrist sensor alone: ', pipeline.unavailable_reason
+                self._alone = Explanation(Reason.EFFORT_MISSING, *why)
+        if messages.add_compiled() or bool(self._alone) != was_alone:
             self.context.begin_epoch()
         elif not messages.wrenches:
             pipeline.wrenches_ready()  # else it warns that their kernel is being compiled
-        self._alone = NOT_ALONE
-        self.unavailable_reason, self.warning = (
-            pipeline.unavailable_reason or contradiction,
-            pipeline.warning,
-        )
-        if alone is not None:
-            why = 'contacts behind the wrist sensor alone: ', pipeline.unavailable_reason
-            self._alone = Explanation(Reason.EFFORT_MISSING, *why)
-            self.unavailable_reason, self.warning, external = '', self._alone, alone
+        self.unavailable_reason = pipeline.unavailable_reason or contradiction
+        self.warning, estimated_state = pipeline.warning, pipeline.estimated_state or state
+        if self._alone:
+            self.unavailable_reason, self.warning, estimated_state = '', self._alone, state
         if external is None or contradiction:
             return
-        estimated_state = state if self._alone else pipeline.estimated_state or state
         if self._alone:
             self._location.reset()
         else:
             self._location.update(estimated_state, external)
-        if self._wrist is not None and not self._alone:
-            external = self._wrist.judge(estimated_state, external, pipeline)
-            self.warning = self.warning or self._wrist.warning
+            if self._wrist is not None:
+                external = self._wrist.judge(estimated_state, external, pipeline)
+                assert external is not None
+                self.warning = self.warning or self._wrist.warning
         self._last = estimated_state, external
         report, location = external.report, self._location.latest
         event = report.state, location.link if location else report.link, report.collision_latched
@@ -353,14 +352,6 @@ class Contact(RobotComponent[ContactParameters]):
             self._event = event
             self.write_inputs()
             self._events.send(messages.contact_state.filled(), packed_stamp(estimated_state.time))
-
-    def _by_sensor_alone(self, state: RobotState) -> ExternalTorques | None:
-        """Return the contact that the wrist sensor shows if the robot reports no efforts."""
-        assert self._pipeline is not None, 'the state has been processed'
-        no_efforts = reason_of(self._pipeline.unavailable_reason) is Reason.EFFORT_MISSING
-        if self._wrist is None or not no_efforts:
-            return None
-        return self._wrist.alone(state, self._pipeline.detector.report.collision_latched)
 
     def write_inputs(self) -> None:
         """Write the latest estimates to the arrays that fill the messages."""

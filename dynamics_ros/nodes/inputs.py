@@ -232,11 +232,6 @@ def _incompatibility(
     return reason
 
 
-IMMOBILE = Explanation(
-    Reason.NO_MOVING_JOINT, 'the robot has no joint that moves, so that no joint state is about it'
-)
-
-
 def is_immobile(buffer: StateBuffer) -> bool:
     """Whether a robot has no moving joint and no moving base, so it needs no joint state."""
     return not (buffer.robot.nv or buffer.missing())
@@ -260,7 +255,8 @@ def waiting_for(
             f'joints of several coordinates do not come by joint_states; lock them: {names}',
         )
     if is_immobile(buffer):
-        return IMMOBILE
+        text = 'the robot has no joint that moves, so that no joint state is about it'
+        return Explanation(Reason.NO_MOVING_JOINT, text)
     missing = buffer.missing()
     if not missing:
         return Explanation(Reason.WAITING_FOR_STATES, 'the next joint state')

@@ -9,8 +9,6 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.estimation import PayloadEstimate, PayloadIdentifier
 from dynamics_ros.estimation.contact_estimators import effort_model, per_velocity
@@ -28,7 +26,7 @@ from dynamics_ros.parameters.dynamics import (
 )
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.conversions import header
-from dynamics_ros.wire.services import fill_payload
+from dynamics_ros.wire.services import fill_payload, payload_feedback
 from dynamics_ros_msgs.action import IdentifyPayload
 
 if TYPE_CHECKING:
@@ -159,21 +157,13 @@ class PayloadAction(WatchAction['PayloadEstimate | EmptyRun']):
         A comparison with an empty run takes too long for an estimate in between.
         """
         if not isinstance(watcher, PayloadWatch):
-            samples = watcher.recorder.count
-            return IdentifyPayload.Feedback(
-                elapsed=elapsed, samples=samples, mass=np.nan, mass_deviation=np.nan
-            )
+            return payload_feedback(elapsed, watcher.recorder.count)
         try:
             estimate = watcher.estimate()
         except DynamicsRosError:
             estimate = None
-        return IdentifyPayload.Feedback(
-            elapsed=elapsed,
-            samples=watcher.identifier.samples,
-            postures=watcher.identifier.postures,
-            mass=estimate.mass if estimate else np.nan,
-            mass_deviation=estimate.mass_deviation if estimate else np.nan,
-        )
+        identifier = watcher.identifier
+        return payload_feedback(elapsed, identifier.samples, identifier.postures, estimate)
 
     async def finish(self, estimate: PayloadEstimate | EmptyRun, request: Any, result: Any) -> None:
         """Keep an empty run; or fill the result, and apply the payload if the goal asks for it."""

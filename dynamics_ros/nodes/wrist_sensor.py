@@ -40,7 +40,7 @@ from dynamics_ros.wire.conversions import (
     stamped,
     time_message,
 )
-from dynamics_ros.wire.services import fill_payload
+from dynamics_ros.wire.services import fill_payload, payload_feedback
 from dynamics_ros_msgs.action import IdentifyPayload
 from dynamics_ros_msgs.msg import ExternalWrench
 
@@ -180,19 +180,26 @@ class WristSensorInput:
         return self._sensor
 
     def judge(
-        self, state: RobotState, external: ExternalTorques, pipeline: ContactPipeline
-    ) -> ExternalTorques:
+        self, state: RobotState, external: ExternalTorques | None, pipeline: ContactPipeline
+    ) -> ExternalTorques | None:
         """Return the external torques with a contact that the sensor shows.
 
         Joint torques show a contact on any link, the sensor smaller ones behind it; what each of
-        them should see of the other's is compared.
+        them should see of the other's is compared. Without joint torques the contact of the sensor
+        is returned alone, with torques NaN, or None without a reading.
         """
-        self.warning, sensor = '', self._sensor
+        self.warning, self.place, sensor = '', Place.NOWHERE, self._sensor
         if sensor is None or self.reading is None:
-            self.place = Place.NOWHERE
             return external
         touched = sensor.touched
-        sensor.touches(self.values.contact_force)
+        if sensor.touches(self.values.contact_force) != touched:
+            self._since = state.time
+        report, link = pipeline.detector.report, self._link(sensor) if sensor.touched else ''
+        found = ContactState.CONTACT if sensor.touched else ContactState.NONE
+        found_here = ContactReport(found, link, report.collision_latched, self._since)
+        if external is None:
+            self.place = Place.BEHIND if sensor.touched else Place.NOWHERE
+            return ExternalTorques(np.full(sensor.robot.nv, np.nan), found_here)
         self.place = sensor.compared(state.q, external.values, pipeline.detector.thresholds[0])
         if self.place is Place.CONTRADICTED:
             force = float(np.linalg.norm(sensor.wrench[:3]))
@@ -201,32 +208,8 @@ class WristSensorInput:
                 f'the wrist sensor shows {force:.0f} N, and joint torques do not: check its bias '
                 f'(~/tare_wrist_sensor), its frame {sensor.frame!r}, and effort.*',
             )
-        report = external.report
-        if not sensor.touched or report.state is not ContactState.NONE:
-            return external
-        if not touched:
-            self._since = state.time
-        link = self._link(sensor)
-        report = replace(report, state=ContactState.CONTACT, link=link, since=self._since)
-        return external._replace(report=report)
-
-    def alone(self, state: RobotState, latched: bool) -> ExternalTorques | None:
-        """Return the contact that the sensor shows, without joint torques; None without a reading.
-
-        The external torques are NaN. ``latched``: whether a collision awaits its reset.
-        """
-        sensor = self._sensor
-        if sensor is None or self.reading is None:
-            self.place = Place.NOWHERE
-            return None
-        touched = sensor.touched
-        if sensor.touches(self.values.contact_force) != touched:
-            self._since = state.time
-        self.place = Place.BEHIND if sensor.touched else Place.NOWHERE
-        kind = ContactState.CONTACT if sensor.touched else ContactState.NONE
-        link = self._link(sensor) if sensor.touched else ''
-        torques = np.full(sensor.robot.nv, np.nan)
-        return ExternalTorques(torques, ContactReport(kind, link, latched, self._since))
+        alone = sensor.touched and external.report.state is ContactState.NONE
+        return external._replace(report=found_here) if alone else external
 
     @staticmethod
     def _link(sensor: WristSensor) -> str:
@@ -322,13 +305,8 @@ class WristSensorAction(WatchAction[SensorEstimate]):
             payload = watcher.estimate().payload
         except DynamicsRosError:
             payload = None
-        return IdentifyPayload.Feedback(
-            elapsed=elapsed,
-            samples=watcher.identifier.samples,
-            postures=watcher.identifier.postures,
-            mass=payload.mass if payload else np.nan,
-            mass_deviation=payload.mass_deviation if payload else np.nan,
-        )
+        identifier = watcher.identifier
+        return payload_feedback(elapsed, identifier.samples, identifier.postures, payload)
 
     async def finish(self, estimate: SensorEstimate, request: Any, result: Any) -> None:
         """Fill the result, log the bias, and apply both if the goal asks for it."""

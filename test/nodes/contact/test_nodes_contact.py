@@ -310,12 +310,6 @@ def test_the_wrench_can_be_expressed_in_another_frame(rig):
     rig.express_in('')
 
 
-def test_it_is_alive_and_well_after_all_this(rig, node):
-    rig.hold(samples=5)
-    assert node.alive
-    assert 'Traceback' not in node.printed and 'callback raised' not in node.printed
-
-
 def test_a_push_on_a_link_is_located_on_its_surface(rig):
     """Pushed on the last link but two, where the six joints before it feel something."""
     geometry = read_collision_geometry(ARM).triangles

@@ -298,23 +298,6 @@ def test_while_paused_it_follows_nothing(arm):
     arm.wait_for_status('waiting for a command')
 
 
-def test_no_limit_is_passed_however_long_it_is_led_there(arm):
-    margin = 0.05
-    # Down and outwards without end: the arm has to end at its limits.
-    arm.wait_for_status(
-        'at the limit',
-        meanwhile=lambda: arm.send_twist([0.0, 0.0, 0.0, 0.0, 0.0, 1.0], TIP),
-    )
-    arm.lead(1.0, [0.0, 0.0, 0.0, 0.0, 0.0, 1.0], TIP)
-    arm.rest()
-    positions = np.array([m.position for m in arm.states])
-    assert (positions > ROBOT.lower_limits + 0.5 * margin).all()
-    assert (positions < ROBOT.upper_limits - 0.5 * margin).all()
-    # And leave them again.
-    arm.lead(1.0, [0.0, 0.0, 0.0, 0.0, 0.0, -1.0], TIP)
-    arm.rest()
-
-
 @pytest.mark.parametrize(
     ('name', 'value', 'reason'),
     [
