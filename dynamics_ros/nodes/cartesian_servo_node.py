@@ -23,7 +23,6 @@ from dynamics_ros.commanding.prepared_servo import (
     check_servo,
     frame_and_joints,
     limits_of,
-    values_of,
 )
 from dynamics_ros.control import JointCommand, JointStop
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
@@ -145,7 +144,6 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
         self._state_time = 0.0
         self._ending = False
         self._fault = describe_not_finite(())
-        self._last: ServoStep | None = None
         self._obstacles = Obstacles(node, context)
         self._admittance, self._gains = AdmittanceInput(self.frames), ''
         self.subscribe_targets((TWIST, POSE, ENABLE))
@@ -323,7 +321,6 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
         ) as error:  # tf no longer provides its frame, or an obstacle is wrong
             self.targets.drop(f'{target.name} ended: {error}')
             return None
-        self._last = step
         command = prepared.command(q, step, dt)
         commands.move(command, dt, prepared.servo.settings.joint_acceleration)
         if target.kind is ENABLE:
@@ -387,8 +384,6 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
         return Explanation(reason_of(problem) if known else Reason.HALTED, f'halted: {problem}')
 
     def publish_status(self, text: Explanation) -> None:
-        """Publish ~/status, if it is due, with the values of the last step of a motion."""
+        """Publish ~/status, if it is due."""
         if self.status_is_due(text):
-            moving = self.commands is not None and self.commands.last is not None
-            step = self._last if moving else None
-            self.send_status(text, {} if step is None else values_of(step))
+            self.send_status(text, {})

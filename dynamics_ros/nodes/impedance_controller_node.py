@@ -37,7 +37,6 @@ from dynamics_ros.commanding.arm_state import (
 from dynamics_ros.commanding.joint_states import (
     StateTiming,
     reason_to_brake,
-    softened,
     state_to_use,
 )
 from dynamics_ros.commanding.joints import check_order_is_known, nearest_equivalent_angles
@@ -144,7 +143,6 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         self._state = ArmState.OFF
         self._braking_reason = ''
         self._surrender: Explanation | None = None
-        self._softened: Explanation | None = None
         self._acting: set[str] = set()  # flags of the law since the last status
         self._fallback: FallbackController | None = None
         node.create_service(Trigger, '~/acknowledge', self._acknowledge)
@@ -175,7 +173,7 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         """Hold the tool, and follow targets that arrive from now on."""
         self.targets.drop('')
         self._reflex = None  # of another motion or another arm
-        self._surrender, self._softened = None, None
+        self._surrender = None
 
     def deactivate(self) -> None:
         """Bring the arm to rest; after it returns, nothing more is sent."""
@@ -220,7 +218,7 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
             prepared.arm.start(arm.q, arm.v, arm.tau)
             prepared.check.begin(arm.q, arm.v, arm.tau)
             self._brake(ROBOT, expected=True)
-        self._prepared, self.state, self._softened = prepared, None, None
+        self._prepared, self.state = prepared, None
         self._apply(self.values)
 
     def resistance(self, before: Robot) -> str:
@@ -275,12 +273,8 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         if prepared is not None and self._state is not ArmState.OFF:
             arm, settings = prepared.arm, self._settings(prepared, values)
             check_carries(arm, settings)
-            arm.check(settings, values.mode == 'guiding', self._interval)
-
-    @property
-    def _interval(self) -> float:
-        """Usual time between joint states [s]."""
-        return max(self._timing.cycle, self._timing.shortest)
+            interval = max(self._timing.cycle, self._timing.shortest)
+            arm.check(settings, values.mode == 'guiding', interval)
 
     def _check_detector(self, values: ImpedanceParameters) -> None:
         if values.collision.reaction != 'none' and self._detector is None:
@@ -296,7 +290,6 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
             self.targets.drop('', STIFFNESS.place)
         if 'mode' in names:
             self._brake(MODE, expected=True)
-        self._softened = None
         self._apply(self.values)
 
     def _apply(self, values: ImpedanceParameters) -> None:
@@ -500,10 +493,6 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
             self.report()
         elif self._state is not ArmState.OFF:
             self._brake_without_states(prepared, commands)
-            if self._softened is None and self._timing.settled:
-                self._softened = softened(prepared.arm, self._interval)
-                if self._softened:
-                    self.node.get_logger().warning(self._softened)
         elif commands.has_subscribers(now):
             self.report()
         else:
@@ -633,8 +622,6 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         acting, self._acting, values, code = self._acting, set(), {}, text.reason
         if self._prepared is not None and self._prepared.arm.started:
             values['energy [J]'] = f'{self._prepared.arm.energy:.3g}'
-        if self._softened:
-            values[self._softened.reason.value] = self._softened
         values['acting'] = ' '.join(sorted(acting))
         follows = self._state in (ArmState.FOLLOWING, ArmState.PAUSED)
         has_problem |= code is Reason.BRAKING or (follows and bool(self.targets.problem))
