@@ -13,7 +13,7 @@ from rcl_interfaces.msg import Log
 from rclpy.qos import qos_profile_sensor_data
 from ros_harness import LATCHED, client, description, running
 from sensor_msgs.msg import JointState
-from std_msgs.msg import String
+from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from benchmarks.pinocchio_peer import PinocchioPeer
@@ -270,6 +270,20 @@ def test_positions_alone_are_followed_smoothly_to_their_end(ros, states):
     ros.wait_for(lambda: np.abs(np.array(states[-1].position) - end).max() < 0.01)
     largest = max(np.abs(message.velocity).max() for message in states)
     assert 0.1 < largest < 0.25, 'of a cubic in one second, not of a jump'
+
+
+@pytest.mark.parametrize('kind', ['position', 'velocity'])
+def test_arrays_lead_all_joints(ros, states, kind):
+    states.clear()
+    ros.wait_for(lambda: states)
+    begin = np.array(states[-1].position)
+    sent = begin + 0.05 if kind == 'position' else np.full(7, 0.1)
+    command = Float64MultiArray(data=sent.tolist())
+    ros.wait_for(
+        lambda: (np.array(states[-1].position) - begin > 0.04).all(),
+        meanwhile=lambda: ros.publish(f'/robot_simulator/{kind}_commands', command),
+    )
+    assert (np.array(states[-1].position) - begin < 0.1).all()
 
 
 @pytest.mark.parametrize(
