@@ -141,6 +141,18 @@ def test_while_paused_it_follows_nothing(arm):
     arm.wait_for_status('paused', arm.both)
 
 
+def test_no_limit_is_passed_however_long_it_is_led_there(arm):
+    arm.twist, arm.frame_id = [0.0, 0.0, 0.0, 0.0, 0.0, 1.0], TIP
+    arm.path.clear()
+    arm.wait_for_status('at the limit', arm.both)
+    arm.pass_time(1.0, arm.both)
+    path, reached = np.array(arm.path), arm.q
+    assert (path > ROBOT.lower_limits + 0.025).all(), 'the margin is 0.05'
+    assert (path < ROBOT.upper_limits - 0.025).all()
+    arm.twist[5] = -1.0
+    arm.ros.wait_for(lambda: np.abs(arm.q - reached).max() > 0.2, meanwhile=arm.both)
+
+
 @pytest.mark.parametrize(
     ('name', 'value', 'reason'),
     [
