@@ -145,7 +145,7 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
         self._ending = False
         self._fault = describe_not_finite(())
         self._obstacles = Obstacles(node, context)
-        self._admittance, self._gains = AdmittanceInput(self.frames), ''
+        self._admittance, self._gains = AdmittanceInput(self.frame_pose), ''
         self.subscribe_targets((TWIST, POSE, ENABLE))
         topic = self.values.admittance.wrench_topic
         if topic:
@@ -315,7 +315,7 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
             elif target.kind is POSE:
                 step = prepared.servo.follow_pose(q, target.values, dt)
             else:
-                step = prepared.servo.follow_twist(q, target.in_root_axes(self.frames, q), dt)
+                step = prepared.servo.follow_twist(q, target.in_root_axes(self.frame_pose, q), dt)
         except (
             DynamicsRosError
         ) as error:  # tf no longer provides its frame, or an obstacle is wrong

@@ -43,39 +43,8 @@ MAX_BYTES = 1 << 16
 """Maximum size of a target message [bytes]; its only text is the name of a frame."""
 
 
-class Frames:
-    """Finds the poses of the frames in which targets are given, in the model or in tf."""
-
-    def __init__(
-        self, context: RobotContext, transforms: Transforms, max_age: Callable[[], float]
-    ) -> None:
-        """Use the model of a context, and tf for other frames, of a maximum age [s]."""
-        self._context, self._transforms, self._max_age = context, transforms, max_age
-
-    def pose(self, frame_id: str, q: Array, argument: str = 'header.frame_id') -> Array:
-        """Return the pose (4, 4) of a frame in the root frame.
-
-        Args:
-            frame_id: frame of the robot or of tf; '' is the root frame.
-            q: configuration of the robot (nq).
-            argument: name of the argument, for errors.
-
-        Raises:
-            DynamicsRosError: the frame is unknown to model and tf, or its transform is too old.
-        """
-        robot = self._context.required_robot()
-        root = self._context.root_frame_id()
-        if frame_id in ('', robot.root_frame, root):
-            return np.eye(4)
-        frame = self._context.names.frame_of(frame_id)
-        if frame in robot.frame_names:
-            return robot.forward_kinematics(q, frame)
-        try:
-            self._transforms.subscribe()
-            return self._transforms.pose(root, frame_id, max_age=self._max_age())
-        except TransformError as error:
-            unknown = UnknownFrameError(argument, frame_id, robot.frame_names)
-            raise TransformError(f'{unknown}; {error}') from None
+FramePose = Callable[..., Array]
+"""Pose (4, 4) of a frame, as of ``Commander.frame_pose``."""
 
 
 def check_size(argument: str, numbers: Array, largest: float = MAX_VALUE) -> None:
@@ -106,14 +75,15 @@ class TargetKind(NamedTuple):
     Attributes:
         name: name of the topic, also used in messages.
         message: type of the message.
-        read: returns the values of a message with a name, given the frames and the configuration of
-            the robot (nq); raises a DynamicsRosError if it is invalid or its frame is unknown.
+        read: returns the values of a message with a name, given ``Commander.frame_pose`` and the
+            configuration of the robot (nq); raises a DynamicsRosError if it is invalid or its frame
+            is unknown.
         place: a target replaces the last one of its place.
     """
 
     name: str
     message: Any
-    read: Callable[[str, Any, Frames, Array], Array]
+    read: Callable[[str, Any, FramePose, Array], Array]
     place: str = MOTION
 
 
@@ -139,29 +109,29 @@ class Target(NamedTuple):
         """Name of the topic."""
         return self.kind.name
 
-    def in_root_axes(self, frames: Frames, q: Array) -> Array:
+    def in_root_axes(self, frame_pose: FramePose, q: Array) -> Array:
         """Return a 6-vector in root axes, for the pose of its frame at q (nq).
 
         Raises:
             TransformError: tf no longer provides the frame.
         """
-        R = frames.pose(self.frame_id, q)[:3, :3]
+        R = frame_pose(self.frame_id, q)[:3, :3]
         return np.concatenate([R @ self.values[:3], R @ self.values[3:]])
 
 
-def _vector(name: str, message: Any, frames: Frames, q: Array) -> Array:
+def _vector(name: str, message: Any, frame_pose: FramePose, q: Array) -> Array:
     """Return a 6-vector, linear then angular, in its frame, which may move with the robot."""
     values = numbers(message, name)
     check_size(name, values)
-    frames.pose(message.header.frame_id, q)
+    frame_pose(message.header.frame_id, q)
     return values
 
 
-def _pose(name: str, message: Any, frames: Frames, q: Array) -> Array:
+def _pose(name: str, message: Any, frame_pose: FramePose, q: Array) -> Array:
     """Return the pose (4, 4) in the root frame at reception, also for a moving frame."""
     pose = pose_matrix(message.pose, f'{name}.pose')
     check_size(f'{name}.pose.position', pose[:3, 3])
-    pose = np.ascontiguousarray(frames.pose(message.header.frame_id, q) @ pose)
+    pose = np.ascontiguousarray(frame_pose(message.header.frame_id, q) @ pose)
     check_size(f'{name}.pose in the root frame', pose[:3, 3])
     return pose
 
@@ -179,8 +149,8 @@ POSE = TargetKind('pose_command', PoseStamped, _pose)
 class Targets:
     """Current targets, the last one received of each place, with checks of their age."""
 
-    def __init__(self, frames: Frames, stalls: StallDetector) -> None:
-        self._frames, self._stalls = frames, stalls
+    def __init__(self, frame_pose: FramePose, stalls: StallDetector) -> None:
+        self._frame_pose, self._stalls = frame_pose, stalls
         self._current: dict[str, Target] = {}
         self._problems: dict[str, str] = {}
 
@@ -195,7 +165,7 @@ class Targets:
         now = time.monotonic()
         try:
             message = read_command(kind.message, data)
-            values = kind.read(kind.name, message, self._frames, q)
+            values = kind.read(kind.name, message, self._frame_pose, q)
         except DynamicsRosError as error:
             self.refuse(kind, str(error))
             return
@@ -295,7 +265,6 @@ class Commander(RobotComponent[Settings], LifecycleCallbacks, Generic[Settings, 
     """Component that moves a robot to targets while its node is active and not paused.
 
     Attributes:
-        frames: finds the frames in which targets are given.
         targets: current targets.
         state: latest state of the robot; None before the first state of the current robot.
         paused: whether ~/pause has been called, so that targets are ignored.
@@ -308,10 +277,8 @@ class Commander(RobotComponent[Settings], LifecycleCallbacks, Generic[Settings, 
 
     def __init__(self, node: ManagedNode, context: RobotContext, settings: type[Settings]) -> None:
         super().__init__(node, context, settings)
-        transforms = Transforms(node)
-        self.frames = Frames(context, transforms, lambda: self.values.transform_timeout)
-        self._stalls = StallDetector()
-        self.targets = Targets(self.frames, self._stalls)
+        self._transforms, self._stalls = Transforms(node), StallDetector()
+        self.targets = Targets(self.frame_pose, self._stalls)
         self.state: RobotState | None = None
         self.paused = False
         self.commands: Topic | None = None
@@ -389,6 +356,30 @@ class Commander(RobotComponent[Settings], LifecycleCallbacks, Generic[Settings, 
     def period(self) -> float:
         """Period of the timer [s]."""
         return 1.0 / self.values.rate
+
+    def frame_pose(self, frame_id: str, q: Array, argument: str = 'header.frame_id') -> Array:
+        """Return the pose (4, 4) of a frame of the robot or of tf in the root frame.
+
+        Args:
+            frame_id: the frame; '' is the root frame.
+            q: configuration of the robot (nq).
+            argument: name of the argument, for errors.
+
+        Raises:
+            DynamicsRosError: the frame is unknown to model and tf, or its transform is too old.
+        """
+        robot, root = self.context.required_robot(), self.context.root_frame_id()
+        if frame_id in ('', robot.root_frame, root):
+            return np.eye(4)
+        frame = self.context.names.frame_of(frame_id)
+        if frame in robot.frame_names:
+            return robot.forward_kinematics(q, frame)
+        try:
+            self._transforms.subscribe()
+            return self._transforms.pose(root, frame_id, self.values.transform_timeout)
+        except TransformError as error:
+            unknown = UnknownFrameError(argument, frame_id, robot.frame_names)
+            raise TransformError(f'{unknown}; {error}') from None
 
     # --- methods of subclasses ------------------------------------------------------------------
 

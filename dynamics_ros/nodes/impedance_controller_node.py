@@ -51,7 +51,7 @@ from dynamics_ros.nodes.commander import (
     WRENCH,
     ArrayCommands,
     Commander,
-    Frames,
+    FramePose,
     TargetKind,
     check_size,
 )
@@ -113,7 +113,7 @@ LIMITS = {
 """Descriptions of the flags of the control law."""
 
 
-def _stiffness(name: str, message: Any, _frames: Frames, _q: Array) -> Array:
+def _stiffness(name: str, message: Any, _frame_pose: FramePose, _q: Array) -> Array:
     values = float_array(message.data)
     matrix = stiffness_of(f'{name}.data', values)
     check_size(f'{name}.data', values, MAX_STIFFNESS)
@@ -465,11 +465,11 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         try:
             pressing, target = targets.fresh(timeout, WRENCH.place), targets.fresh(timeout)
             if pressing is not None:
-                wrench, name = pressing.in_root_axes(self.frames, q), pressing.name
+                wrench, name = pressing.in_root_axes(self.frame_pose, q), pressing.name
             if target is not None:
                 name = target.name
                 if target.kind is TWIST:
-                    twist = target.in_root_axes(self.frames, q)
+                    twist = target.in_root_axes(self.frame_pose, q)
                     return name, arm.drive(q, v, dt, twist, wrench)
                 goal = target.values
         except DynamicsRosError as error:  # tf no longer provides a frame
