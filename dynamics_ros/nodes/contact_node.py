@@ -373,8 +373,7 @@ class Contact(RobotComponent[ContactParameters]):
             Publication(self._state, state, rate=rate),
             Publication(self._markers, self._contact_markers, rate=MARKERS_RATE),
         ]
-        if messages.foot_contacts is not None:
-            found.append(Publication(self._feet, messages.foot_contacts, rate=rate))
+        found += [Publication(self._feet, feet, rate=rate) for feet in messages.feet]
         for name, each in (('wrench', messages.wrenches), ('estimate', messages.estimates)):
             found += [
                 Publication(self._frame_outputs[frame, name], message, rate=rate)
