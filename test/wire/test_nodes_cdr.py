@@ -16,7 +16,8 @@ pytest.importorskip('rclpy')
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import TwistStamped
-from message_values import joint_values
+from message_values import joint_values, odometry_values
+from nav_msgs.msg import Odometry
 from numpy.testing import assert_array_equal
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
@@ -24,7 +25,13 @@ from std_msgs.msg import Float64MultiArray
 from tf2_msgs.msg import TFMessage
 
 from dynamics_ros.wire import cdr, templates
-from dynamics_ros.wire.cdr import JointStateReader, Layout, LayoutError, MalformedMessageError
+from dynamics_ros.wire.cdr import (
+    JointStateReader,
+    Layout,
+    LayoutError,
+    MalformedMessageError,
+    OdometryReader,
+)
 from dynamics_ros.wire.conversions import (
     empty_efforts,
     pose_stamped,
@@ -202,6 +209,38 @@ def test_another_encapsulation_is_left_to_the_middleware_or_refused(head):
             JointStateReader().read(data)
     else:
         assert_same(JointStateReader().read(data), expected)
+
+
+def odometry(frame: str = 'map', child: str = 'base', seed: int = 0) -> Odometry:
+    rng = np.random.default_rng(seed)
+    message = Odometry(child_frame_id=child)
+    message.header.frame_id = frame
+    message.header.stamp.sec, message.header.stamp.nanosec = 12 + seed, 345
+    p, o, twist = message.pose.pose.position, message.pose.pose.orientation, message.twist.twist
+    p.x, p.y, p.z, o.x, o.y, o.z, o.w = rng.normal(size=7).tolist()
+    for part in (twist.linear, twist.angular):
+        part.x, part.y, part.z = rng.normal(size=3).tolist()
+    message.pose.covariance, message.twist.covariance = rng.normal(size=(2, 36))
+    return message
+
+
+def test_odometry_is_read_from_bytes_as_from_an_object():
+    reader = OdometryReader()
+    for seed, frame in enumerate(('', 'b', 'map', 'map', 'odom_frame')):
+        for child in ('', 'base', 'a_long/name', 'ü'):
+            for message in (odometry(frame, child, seed), odometry(frame, child, seed + 9)):
+                assert reader.read(serialize_message(message)) == odometry_values(message)
+
+
+@pytest.mark.parametrize('known', [False, True])
+def test_bytes_that_are_no_odometry_are_refused(known):
+    data, reader = serialize_message(odometry()), OdometryReader()
+    endless = data[:12] + b'\xff' * 40
+    for broken in (*(data[:size] for size in range(0, len(data), 7)), endless, data + bytes(100)):
+        if known:
+            reader.read(data)
+        with pytest.raises(MalformedMessageError):
+            reader.read(broken)
 
 
 # --- what goes out ------------------------------------------------------------------------------
