@@ -30,7 +30,6 @@ from dynamics_ros.commanding.arm_state import (
     BRAKED,
     LEAVING,
     ArmState,
-    Event,
     after,
     controlled,
 )
@@ -343,13 +342,13 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         if self._state is not ArmState.BRAKING:
             self._braking_since = time.monotonic()
         self._braking_reason = reason
-        self._state = after(self._state, Event.BRAKE)
+        self._state = after(self._state, ArmState.BRAKING)
 
     def _control(self) -> None:
         """Control the arm, after a start or after braking, as parameters and services ask for."""
         guiding = self.values.mode == 'guiding'
-        event = controlled(bool(self._strategy), self.paused, guiding)
-        self._state = after(self._state, event)
+        wanted = controlled(bool(self._strategy), self.paused, guiding)
+        self._state = after(self._state, wanted)
 
     def _acknowledge(self, _request: Any, response: Any) -> Any:
         """Acknowledge a collision, so that targets are followed again; refill the energy tank."""
@@ -424,9 +423,9 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
             else:
                 self._strategy = settings.strategy
                 self._reflex = None if braking else Reaction(settings, arm)
-        if self._strategy:
+        if self._strategy and self._state not in BRAKED:
             reacts = self._reflex is not None
-            self._state = after(self._state, Event.COLLIDE if reacts else Event.LATCH)
+            self._state = after(self._state, ArmState.REACTING if reacts else ArmState.COLLIDED)
 
     def _step(self, arm: CompliantArm, state: RobotState, dt: float) -> tuple[Explanation, Array]:
         """Return the current action, and its torques (nv)."""
@@ -532,7 +531,7 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
             self._brake(reason)
             if not subscribed:
                 prepared.arm.forget()
-                self._state = after(self._state, Event.LEAVE)
+                self._state = ArmState.OFF
                 return
         self._send_predicted(prepared, commands)
         self._show(Explanation(Reason.BRAKING, f'braking: {reason}'))
@@ -555,7 +554,7 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
             return
         if self._state is not ArmState.BRAKING:
             self._braking_reason = 'deactivated'
-        self._state, self.unavailable_reason = after(self._state, Event.END), ''
+        self._state, self.unavailable_reason = after(self._state, ArmState.ENDING), ''
         last_motion = time.monotonic()
 
         def rests() -> bool:
@@ -566,12 +565,12 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
 
         try:
             self._send_until(rests, values.stop_time, prepared, commands)
-            self._state = after(self._state, Event.RELEASE)
+            self._state = after(self._state, ArmState.RELEASING)
             self._send_until(
                 lambda: arm.held_beside_weight < RELEASED_SHARE, RELEASE_TIME, prepared, commands
             )
         finally:
-            self._state = after(self._state, Event.LEAVE)
+            self._state = ArmState.OFF
             last = self._efforts(prepared, arm.gravity)
             commands.command(np.zeros(len(last)) if values.commands_at_end == 'zero' else last)
             commands.wait_until_received()
