@@ -319,13 +319,13 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
         except (
             DynamicsRosError
         ) as error:  # tf no longer provides its frame, or an obstacle is wrong
-            self.targets.drop(f'{target.name} ended: {error}')
+            self.targets.drop(f'{target.kind.name} ended: {error}')
             return None
         command = prepared.command(q, step, dt)
         commands.move(command, dt, prepared.servo.settings.joint_acceleration)
         if target.kind is ENABLE:
             return following('the wrench', step, self._admittance.notes(prepared))
-        return following(target.name, step)
+        return following(target.kind.name, step)
 
     # --- admittance -----------------------------------------------------------------------------
 

@@ -104,11 +104,6 @@ class Target(NamedTuple):
     received: float
     waited: float
 
-    @property
-    def name(self) -> str:
-        """Name of the topic."""
-        return self.kind.name
-
     def in_root_axes(self, frame_pose: FramePose, q: Array) -> Array:
         """Return a 6-vector in root axes, for the pose of its frame at q (nq).
 

@@ -464,9 +464,9 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         try:
             pressing, target = targets.fresh(timeout, WRENCH.place), targets.fresh(timeout)
             if pressing is not None:
-                wrench, name = pressing.in_root_axes(self.frame_pose, q), pressing.name
+                wrench, name = pressing.in_root_axes(self.frame_pose, q), WRENCH.name
             if target is not None:
-                name = target.name
+                name = target.kind.name
                 if target.kind is TWIST:
                     twist = target.in_root_axes(self.frame_pose, q)
                     return name, arm.drive(q, v, dt, twist, wrench)

@@ -73,7 +73,7 @@ class Output:
             remapping.
         missing: why the middleware refused to create the publisher; '' if it did not.
         published: number of published messages.
-        publish_object, publish_bytes: publish a message, or a serialized one, without counting it.
+        limit: limits the rate.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Output:
         self.topic = name
         self.missing = ''
         self.published = 0
-        self._limit = RateLimit()
+        self.limit = RateLimit()
         self._subscribed = False
         self._next_check = 0.0
         self._publisher: Publisher[Any] | None = None
@@ -121,8 +121,7 @@ class Output:
         except (RuntimeError, InvalidParameterTypeException) as error:
             parameters = f'qos_overrides.{self.topic}.publisher'
             raise InvalidArgumentError(parameters, str(error), 'a policy of ROS') from error
-        self.publish_object = self._publisher.publish
-        self.publish_bytes = bytes_publisher(self._publisher)
+        self._publish_bytes = bytes_publisher(self._publisher)
 
     def has_subscribers(self, now: float) -> bool:
         """Return whether there are subscribers, from a query at most ``CHECK_PERIOD`` old.
@@ -135,21 +134,11 @@ class Output:
             self._subscribed = self._publisher.get_subscription_count() > 0
         return self._subscribed
 
-    def passes(self, now: float, rate: float) -> bool:
-        """Return whether the rate limit allows a message now.
-
-        Args:
-            now: time of the steady clock [s].
-            rate: maximum rate [Hz]; 0: no limit.
-        """
-        # Fast path: usually the next message is not due yet.
-        return now >= self._limit.next and self._limit.passes(now, rate)
-
     def publish(self, message: Any) -> None:
         """Publish a message and count it."""
         if self._publisher is None:
             return
-        self.publish_object(message)
+        self._publisher.publish(message)
         self.published += 1
 
     def send(self, template: Template, stamp: bytes) -> None:
@@ -157,7 +146,7 @@ class Output:
         if self._publisher is None:
             return
         self.published += 1
-        self.publish_bytes(template.message(stamp))
+        self._publish_bytes(template.message(stamp))
 
     def wait_until_received(self) -> None:
         """Wait until reliable subscribers have received all, ``DELIVERY_TIMEOUT`` at most.
@@ -358,7 +347,7 @@ class Plan:
             ]
             self._report_lacking(lacking, state)
         return self._compute(
-            tuple(i for i, one in wanted if not one.rate or one.output.passes(now, one.rate))
+            tuple(i for i, one in wanted if not one.rate or one.output.limit.passes(now, one.rate))
         )
 
     def _update_subscribers(self, now: float) -> None:
