@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
@@ -64,10 +63,6 @@ def reset(pipeline: ContactPipeline) -> str:
     return 'the observer starts anew; a collision is no longer latched; the tare stays'
 
 
-REQUESTS = {'tare': tare, 'reset': reset}
-"""Requests by the names of their services."""
-
-
 def pipeline_details(pipeline: ContactPipeline) -> dict[str, str]:
     """Return counts of observer and filter, the tare, and findings on efforts and friction."""
     observer, check = pipeline.observer, pipeline.effort_check.report
@@ -98,9 +93,6 @@ DURATION = 30.0
 MIN_DURATION = 5.0
 """Shortest duration that a goal may ask for [s]."""
 
-MAX_UNDO = 16
-"""Number of calibrations that can be undone."""
-
 
 class CalibrateAction(WatchAction['Drives']):
     """Identifies the parameters ``effort.*`` and ``friction.*``; masses stay unchanged."""
@@ -126,7 +118,7 @@ class CalibrateAction(WatchAction['Drives']):
         super().__init__(component)
         self._parameters, self._apply = component.parameters, apply
         self._initial_values = component.values
-        self._undo_stack: deque[dict[str, Any]] = deque(maxlen=MAX_UNDO)
+        self._previous: dict[str, Any] | None = None  # before the last calibration
         component.node.create_service(Trigger, '~/undo_calibration', self._undo)
 
     def begin(self, request: Any) -> MotionWatch:
@@ -165,15 +157,15 @@ class CalibrateAction(WatchAction['Drives']):
             node_name = self.component.node.get_name()
             write(path, found, parameters.names, parameters.value, node_name, robot)
         pipeline = await self._apply(found)
-        self._undo_stack.append(previous)
+        self._previous = previous
         for name, value in result_fields(estimate, pipeline).items():
             setattr(result, name, value)
 
     async def _undo(self, _request: Any, response: Any) -> Any:
-        if not self._undo_stack:
+        if self._previous is None:
             raise DynamicsRosError('there is no calibration to undo')
-        await self._apply(self._undo_stack[-1])
-        self._undo_stack.pop()
+        await self._apply(self._previous)
+        self._previous = None
         response.success = True
         response.message = 'the parameters before the calibration are in force again; tare anew'
         return response
@@ -214,7 +206,7 @@ class Contact(RobotComponent[ContactParameters]):
         self._frame_outputs = FrameOutputs(
             node, {'wrench': WrenchStamped, 'estimate': ExternalWrench}
         )
-        for name, action in REQUESTS.items():
+        for name, action in (('tare', tare), ('reset', reset)):
             node.create_service(Trigger, f'~/{name}', partial(self._trigger, action))
         self._calibration = CalibrateAction(self, self._apply_parameters)
         self._wrist = WristSensorInput(self) if self.values.wrist_sensor.topic else None
