@@ -40,13 +40,22 @@ class Arm(MovingPlay):
         self.report()
         self.lead_to(matrix, frame_id)
 
+    def wait_until_it_waits(self):
+        """For a command; that a busy machine held it up is told until the next one."""
+
+        def settle():
+            self.report()
+            if 'held up' in self.status or 'have not come' in self.status:
+                self.lead()
+
+        self.wait_for_status('waiting for a command', settle)
+
     def begin(self):
         """At rest where it always begins, with the servo waiting for a command."""
         self.twist, self.frame_id = [0.0] * 6, ''
         self.ros.call(SetBool, f'{SERVO}/pause', SetBool.Request(data=False))
-        # That a busy machine held the servo up is told until the next command.
         self.wait_for_status('following', self.both)
-        self.wait_for_status('waiting for a command', self.report)
+        self.wait_until_it_waits()
         self.q = Q.copy()
         self.pass_time(0.1, self.report)
 
@@ -116,7 +125,8 @@ def test_a_pose_in_a_frame_of_the_tool_is_where_that_was(arm):
 def test_it_stops_when_commands_cease_and_says_nothing_more(arm):
     arm.twist = [0.0, SPEED, 0.0, 0.0, 0.0, 0.0]
     arm.wait_for_velocity([0.0, SPEED, 0.0], arm.both)
-    arm.wait_for_status('waiting for a command', arm.report)
+    arm.twist = [0.0] * 6
+    arm.wait_until_it_waits()
     arm.pass_time(0.5, arm.report)  # what was on its way has come
     last = arm.commands[-1]
     assert not np.any(last.points[0].velocities)
