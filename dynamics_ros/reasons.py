@@ -77,7 +77,6 @@ class Reason(str, Enum):
     WAITING_FOR_COMMAND = 'waiting_for_command'
     FOLLOWING = 'following'
     LIMITED = 'limited'
-    STIFFNESS_REDUCED = 'stiffness_reduced'
     HOLDING = 'holding'
     GUIDED = 'guided'
     BRAKING = 'braking'

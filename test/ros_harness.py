@@ -555,3 +555,22 @@ executables.{name}()
 def description(name: str = 'seven_joint_arm.urdf') -> str:
     """The text of a description of the package."""
     return (Path(__file__).parent.parent / 'urdf' / name).read_text()
+
+
+def send_goal(
+    kind: Any, ros: Client, actions: Any, states: Any, feedback: Any = None, **goal: Any
+) -> Any:
+    """Send a goal of an action while states are published; its handle."""
+    sent = actions.send_goal_async(
+        kind.Goal(**goal),
+        feedback_callback=None if feedback is None else lambda m: feedback.append(m.feedback),
+    )
+    ros.wait_for(sent.done, meanwhile=lambda: next(states), period=0.001)
+    return sent.result()
+
+
+def result_of(ros: Client, handle: Any, states: Any) -> Any:
+    """The answer to a goal, while states are published."""
+    got = handle.get_result_async()
+    ros.wait_for(got.done, meanwhile=lambda: next(states), period=0.002)
+    return got.result()

@@ -89,6 +89,10 @@ class Play(Managed):
             return np.array(self.commands[-1].points[0].velocities)
         return np.array(self.commands[-1].data)
 
+    def pass_time(self, seconds, meanwhile):
+        end = time.monotonic() + seconds
+        self.ros.wait_for(lambda: time.monotonic() > end, meanwhile=meanwhile, period=0.002)
+
     def wait_for_stop(self, meanwhile):
         self.ros.wait_for(lambda: np.abs(self.velocity).max() < 1e-9, meanwhile=meanwhile)
 

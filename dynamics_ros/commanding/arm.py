@@ -40,16 +40,13 @@ RESERVE = 1.1
 """Least torque limit of a running arm as a multiple of its gravity torque."""
 
 
-def arm_settings(
-    robot: Robot, values: ImpedanceParameters, stiffness: Array, axes: Array | None
-) -> ArmSettings:
+def arm_settings(robot: Robot, values: ImpedanceParameters, stiffness: Array) -> ArmSettings:
     """Convert the parameters to the settings of a compliant arm.
 
     Args:
         robot: the arm.
         values: the parameters.
-        stiffness: (6, 6).
-        axes: (3, 3) axes of the stiffness in the root frame; None: the axes of the tool.
+        stiffness: (6, 6) in the axes of the root frame.
 
     Raises:
         InvalidArgumentError: a parameter does not fit the robot.
@@ -70,12 +67,7 @@ def arm_settings(
         **dict(zip(('friction_velocity', 'stribeck_velocity'), friction.speeds, strict=True)),
     }
     return ArmSettings(
-        Compliance(
-            stiffness,
-            values.damping_ratio,
-            axes=np.eye(3) if axes is None else axes,
-            axes_of_tool=axes is None,
-        ),
+        Compliance(stiffness, values.damping_ratio),
         Guiding(
             np.array(values.guiding.damping), values.guiding.speed, values.guiding.angular_speed
         ),
@@ -183,7 +175,7 @@ class PreparedArm:
         frame, places = selected(robot, values, default_frame)
         controller = ImpedanceController(robot, frame)
         stiffness = stiffness_of('stiffness', np.array(values.stiffness))
-        arm = CompliantArm(controller, arm_settings(robot, values, stiffness, np.eye(3)))
+        arm = CompliantArm(controller, arm_settings(robot, values, stiffness))
         # The interpreted trace is too slow for joint states at 1 kHz.
         arm.wait()
         q, v, dt = robot.neutral(), np.zeros(robot.nv), 1e-3

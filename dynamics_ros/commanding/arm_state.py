@@ -1,13 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""States of an arm that is commanded by torques, and the collisions that it reacts to."""
+"""States of an arm that is commanded by torques."""
 
 from __future__ import annotations
 
 from enum import Enum, auto
-from typing import Any
-
-from dynamics_ros.control import CompliantArm, Reaction, ReactionSettings
 
 
 class ArmState(Enum):
@@ -33,42 +30,21 @@ class ArmState(Enum):
     """Torques other than gravity compensation are reduced, before the node stops sending."""
 
 
-class Event(Enum):
-    """What changes the state of an arm."""
+_CONTROL = {ArmState.FOLLOWING, ArmState.GUIDED, ArmState.PAUSED, ArmState.COLLIDED}
+_HIT, _STOP = {ArmState.REACTING, ArmState.COLLIDED}, {ArmState.BRAKING, ArmState.ENDING}
 
-    FOLLOW = auto()
-    GUIDE = auto()
-    PAUSE = auto()
-    AWAIT = auto()
-    COLLIDE = auto()
-    LATCH = auto()
-    BRAKE = auto()
-    END = auto()
-    RELEASE = auto()
-    LEAVE = auto()
-
-
-_CONTROL = {
-    Event.FOLLOW: ArmState.FOLLOWING,
-    Event.GUIDE: ArmState.GUIDED,
-    Event.PAUSE: ArmState.PAUSED,
-    Event.AWAIT: ArmState.COLLIDED,
-}
-_HIT = {Event.COLLIDE: ArmState.REACTING, Event.LATCH: ArmState.COLLIDED}
-_STOP = {Event.BRAKE: ArmState.BRAKING, Event.END: ArmState.ENDING}
-
-TRANSITIONS = {
+TRANSITIONS: dict[ArmState, set[ArmState]] = {
     ArmState.OFF: _CONTROL,
     ArmState.FOLLOWING: _HIT | _STOP,
     ArmState.GUIDED: _STOP,
     ArmState.PAUSED: _HIT | _STOP,
     ArmState.COLLIDED: _STOP,
     ArmState.REACTING: _STOP,
-    ArmState.BRAKING: _CONTROL | {Event.END: ArmState.ENDING},
-    ArmState.ENDING: {Event.RELEASE: ArmState.RELEASING},
-    ArmState.RELEASING: {},
+    ArmState.BRAKING: _CONTROL | {ArmState.ENDING},
+    ArmState.ENDING: {ArmState.RELEASING},
+    ArmState.RELEASING: set(),
 }
-"""State after an event, by state; other events do not change it, but ``LEAVE`` ends each."""
+"""States that may follow a state, beside ``OFF``, which may follow each."""
 
 BRAKED = frozenset({ArmState.BRAKING, ArmState.ENDING, ArmState.RELEASING})
 """States in which no target is followed and limits of the law are not reported."""
@@ -77,13 +53,13 @@ LEAVING = frozenset({ArmState.ENDING, ArmState.RELEASING})
 """States before the node stops sending."""
 
 
-def after(state: ArmState, event: Event) -> ArmState:
-    """State after an event."""
-    return ArmState.OFF if event is Event.LEAVE else TRANSITIONS[state].get(event, state)
+def after(state: ArmState, wanted: ArmState) -> ArmState:
+    """State after an event that asks for another one: the present one if that may not follow."""
+    return wanted if wanted is ArmState.OFF or wanted in TRANSITIONS[state] else state
 
 
-def controlled(collided: bool, paused: bool, guiding: bool) -> Event:
-    """Event with which an arm is controlled after a start or after braking.
+def controlled(collided: bool, paused: bool, guiding: bool) -> ArmState:
+    """State in which an arm is controlled after a start or after braking.
 
     Args:
         collided: whether a collision awaits acknowledgement.
@@ -91,59 +67,7 @@ def controlled(collided: bool, paused: bool, guiding: bool) -> Event:
         guiding: whether a hand guides the arm.
     """
     if collided:
-        return Event.AWAIT
+        return ArmState.COLLIDED
     if paused:
-        return Event.PAUSE
-    return Event.GUIDE if guiding else Event.FOLLOW
-
-
-UNTIL = 'holding until ~/acknowledge'
-
-
-class Collisions:
-    """Starts the reaction to a collision and keeps its state until it is acknowledged.
-
-    Attributes:
-        detector: component that detects collisions before the arm is commanded, with ``collided``,
-            ``detection_problem`` and ``acknowledge``; None without one.
-        strategy: of the reaction to the last collision; '' once it is acknowledged.
-        reflex: the reaction that is running, or None.
-    """
-
-    def __init__(self) -> None:
-        self.detector: Any = None
-        self.strategy = ''
-        self.reflex: Reaction | None = None
-
-    def begin_anew(self) -> None:
-        """Discard the reaction, which belongs to another motion or another arm."""
-        self.reflex = None
-
-    def notice(self, settings: ReactionSettings | None, arm: CompliantArm, braking: bool) -> None:
-        """React to a new collision.
-
-        Args:
-            settings: of the reaction; None: no reaction, as during hand guiding.
-            arm: the arm that collided.
-            braking: whether the arm was braking or not moving: then it brakes and no reaction
-                starts.
-        """
-        detector = self.detector
-        if detector is None:
-            return
-        if settings is None:
-            if detector.collided and not self.strategy:
-                detector.acknowledge()
-            return
-        if detector.collided and not self.strategy:
-            self.strategy = settings.strategy
-            if not braking:
-                self.reflex = Reaction(settings, arm)
-
-    def acknowledge(self) -> str:
-        """Clear the collision; return a sentence about what was cleared."""
-        was, self.strategy = self.strategy, ''
-        self.begin_anew()
-        if self.detector is not None:
-            self.detector.acknowledge()
-        return f'the collision is over ({was})' if was else 'there was no collision'
+        return ArmState.PAUSED
+    return ArmState.GUIDED if guiding else ArmState.FOLLOWING

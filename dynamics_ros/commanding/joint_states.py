@@ -6,9 +6,6 @@ from __future__ import annotations
 
 import time
 
-import numpy as np
-
-from dynamics_ros.control import CompliantArm
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.reasons import Explanation, Reason
 
@@ -130,11 +127,6 @@ class StateTiming:
         return interval
 
     @property
-    def settled(self) -> bool:
-        """Whether the cycle was measured long enough to follow it."""
-        return self._heard * SHARE > 2.0
-
-    @property
     def shortest(self) -> float:
         """Shortest of the last ``IN_A_ROW`` intervals between stamps [s]."""
         return min(self._gaps)
@@ -152,9 +144,6 @@ class StateTiming:
 
 UNSEEN = frozenset({Reason.POSITION_NOT_FINITE, Reason.JOINTS_STALE})
 """Reasons for which the check of the motion has not seen a state."""
-
-SOFTER = 0.9
-"""Share of its stiffness from which a tool counts as softer than its settings say."""
 
 SURELY_STABLE = 0.008
 """Interval of joint states up to which stability is not examined, for lack of time [s]."""
@@ -200,27 +189,6 @@ def reason_to_brake(
         text = f'joint states every {1e3 * usual:.0f} ms are too rare for the gains of this arm'
         return Explanation(Reason.STATES_RARE, text)
     return Explanation(Reason.OK, '')
-
-
-def softened(arm: CompliantArm, interval: float) -> Explanation:
-    """Warning that the tool is softer than its settings say; '' if it is not, by ``SOFTER``.
-
-    Args:
-        arm: that is controlled.
-        interval: usual time between joint states [s].
-    """
-    wanted, held = np.diag(arm.settings.compliance.stiffness), arm.held_stiffness(interval)
-    shares = held / np.maximum(wanted, 1e-9)
-    k = int(np.where(wanted > 0.0, shares, 1.0).argmin())
-    if wanted[k] <= 0.0 or shares[k] > SOFTER:
-        return Explanation(Reason.OK, '')
-    return Explanation(
-        Reason.STIFFNESS_REDUCED,
-        f'joint states every {1e3 * interval:.2g} ms allow a stiffness of {held[k]:.3g} '
-        f'{"N/m along" if k < 3 else "Nm/rad about"} {"xyz"[k % 3]}, instead of {wanted[k]:.3g}: '
-        'the tool is light there. More inertia in the description, if it lacks that of rotors, or '
-        'a higher rate allow more',
-    )
 
 
 def state_to_use(prepared: PreparedArm, state: RobotState, reason: Explanation) -> RobotState:

@@ -248,17 +248,6 @@ def limits_of(step: ServoStep) -> list[str]:
     return [*notes, f'close: {", ".join(pairs)}'] if pairs else notes
 
 
-def values_of(step: ServoStep) -> dict[str, str]:
-    """Return the values of a step for the status."""
-    return {
-        'speed': f'{step.speed:.3f}',
-        'condition number': f'{step.condition:.1f}',
-        'near singularity': str(step.near_singularity).lower(),
-        'kept apart': ', '.join(' and '.join(pair) for pair in step.kept_apart),
-        'at limit': ', '.join(f'{name}: {kind}' for name, kind in step.at_limit.items()),
-    }
-
-
 def _settings(values: ServoParameters) -> ServoSettings:
     return ServoSettings(
         follow=values.follow,

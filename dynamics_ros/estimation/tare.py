@@ -100,7 +100,6 @@ class Tare:
         self._samples: deque[tuple[int, Any, Vector, Vector]] = deque()
         self._last = self._pruned = 0
         self._offset = _read_only(np.zeros(size))
-        self._history: list[Vector] = []
 
     @property
     def offset(self) -> Vector:
@@ -158,22 +157,13 @@ class Tare:
                 bound = np.broadcast_to(limit, self._size)[joint]
                 text = message.format(f'{value[joint]:.3g}', f'{bound:.3g}')
                 return TareResult(False, reason, text, self.offset, count, duration, joint)
-        self._history.append(self._offset)
         self._offset = _read_only(mean)
         message = f'averaged {count} samples over {duration:.2f} s'
         return TareResult(True, '', message, self.offset, count, duration)
 
-    def undo(self) -> bool:
-        """Restores the offset before the last tare; returns False if there is none."""
-        if not self._history:
-            return False
-        self._offset = self._history.pop()
-        return True
-
     def clear(self) -> None:
-        """Sets the offset to zero and clears its history."""
+        """Sets the offset to zero."""
         self._offset = _read_only(np.zeros(self._size))
-        self._history.clear()
 
     def restart(self) -> None:
         """Clears the samples, as after a restart of the observer or a change of payload."""

@@ -15,7 +15,7 @@ from dynamics_ros.commanding.prepared_servo import PreparedServo
 from dynamics_ros.control import MeasuredWrench, required_damping, wrench_at
 from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.inverse_kinematics.differential import ServoStep
-from dynamics_ros.nodes.commander import Frames, TargetKind, read_command
+from dynamics_ros.nodes.commander import FramePose, TargetKind, read_command
 from dynamics_ros.parameters.servo import AdmittanceParameters
 from dynamics_ros.reasons import Explanation, Reason
 from dynamics_ros.wire.conversions import Array, numbers
@@ -63,8 +63,8 @@ class AdmittanceInput:
         ignored: name of a command that came while the switch was pressed; '' for none.
     """
 
-    def __init__(self, frames: Frames) -> None:
-        self._frames, self._frame_id = frames, ''
+    def __init__(self, frame_pose: FramePose) -> None:
+        self._frame_pose, self._frame_id = frame_pose, ''
         self.armed, self._pressed, self.ignored = False, -math.inf, ''
 
     def hear(self, data: bytes, usable: bool) -> None:
@@ -120,7 +120,7 @@ class AdmittanceInput:
         if problem:
             return problem
         try:
-            pose = self._frames.pose(self._frame_id, q, 'wrench.header.frame_id')
+            pose = self._frame_pose(self._frame_id, q, 'wrench.header.frame_id')
         except DynamicsRosError as error:
             return refusal(str(error))
         if np.array_equal(pose, np.eye(4)):
@@ -150,7 +150,7 @@ class AdmittanceInput:
         axes = np.eye(3)
         if prepared.axes != robot.root_frame:
             axes = robot.forward_kinematics(q, prepared.axes)[:3, :3]
-        sensor = self._frames.pose(self._frame_id, q)
+        sensor = self._frame_pose(self._frame_id, q)
         wrench = wrench_at(prepared.wrench.value, sensor, pose)
         step = servo.follow_twist(q, law.twist(wrench, pose, axes, dt), dt)
         law.moved(robot.jacobian(q, servo.frame) @ step.v)

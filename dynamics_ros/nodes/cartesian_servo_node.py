@@ -23,7 +23,6 @@ from dynamics_ros.commanding.prepared_servo import (
     check_servo,
     frame_and_joints,
     limits_of,
-    values_of,
 )
 from dynamics_ros.control import JointCommand, JointStop
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
@@ -35,14 +34,7 @@ from dynamics_ros.estimation.samples.robot_state import (
 from dynamics_ros.inverse_kinematics.differential import ServoStep
 from dynamics_ros.inverse_kinematics.differential.bounded import SUBSTITUTE
 from dynamics_ros.nodes.admittance import ENABLE, RELEASE, AdmittanceInput, describe_gains
-from dynamics_ros.nodes.commander import (
-    COMMAND_QOS,
-    POSE,
-    TWIST,
-    ArrayCommands,
-    Commander,
-    TargetKind,
-)
+from dynamics_ros.nodes.commander import POSE, TWIST, ArrayCommands, Commander, TargetKind
 from dynamics_ros.nodes.context import RobotContext
 from dynamics_ros.nodes.lifecycle import ManagedNode
 from dynamics_ros.nodes.obstacles import Obstacles, links_of
@@ -152,16 +144,12 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
         self._state_time = 0.0
         self._ending = False
         self._fault = describe_not_finite(())
-        self._last: ServoStep | None = None
         self._obstacles = Obstacles(node, context)
-        self._admittance, self._gains = AdmittanceInput(self.frames), ''
+        self._admittance, self._gains = AdmittanceInput(self.frame_pose), ''
         self.subscribe_targets((TWIST, POSE, ENABLE))
-        topic = self.parameters.values.admittance.wrench_topic
+        topic = self.values.admittance.wrench_topic
         if topic:
-            subscription = node.create_subscription(
-                WrenchStamped, topic, self._on_wrench, COMMAND_QOS, raw=True
-            )
-            self._target_topics.append(subscription.topic_name)
+            self.subscribe(WrenchStamped, topic, self._on_wrench)
         if SUBSTITUTE:
             node.get_logger().info(SUBSTITUTE)
 
@@ -173,7 +161,7 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
         Raises:
             DynamicsRosError: the parameters contradict each other or do not fit the robot.
         """
-        values = self.parameters.values
+        values = self.values
         self._check_robot(values)
         check_order_is_known(values.command_joints, values.command_type)
         self.commands = Commands(self.node, values.command_type)
@@ -199,7 +187,7 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
 
     def prepare(self, robot: Robot, description: Description) -> PreparedServo:
         """Check frame and joints, compile the kernels, and read the shapes of links."""
-        values, links = self.parameters.values, None
+        values, links = self.values, None
         if values.avoid_collisions:
             links = links_of(robot, description, values.collision_margin)
         return PreparedServo.of(robot, values, robot.tool_frame, links)
@@ -242,7 +230,7 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
     def follow_target(self, kind: TargetKind, data: bytes, state: RobotState) -> None:
         """Follow a target from now on, or come to rest if it is invalid."""
         if kind is not ENABLE:
-            if self._admittance.pressed(self.parameters.values.command_timeout):
+            if self._admittance.pressed(self.values.command_timeout):
                 self._admittance.ignored = kind.name
                 return
         elif not self._admittance.pressed():
@@ -255,7 +243,7 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
                 return
             last = self.commands.last if self.commands is not None else None
             moving = self._ending or (last is not None and bool(last.v.any()))
-            values = self.parameters.values.admittance
+            values = self.values.admittance
             refused = self._admittance.begin(self._prepared, state.q, values, moving=moving)
             if refused:
                 self.targets.drop(refused)
@@ -289,12 +277,12 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
             self.faults.report('leading the frame', error)
             status_text = None
         if not status_text:
-            status_text = STOPPING if commands.brake(dt) else self._idle()
-        self._publish_status(status_text)
+            status_text = STOPPING if commands.brake(dt) else self.idle()
+        self.publish_status(status_text)
 
     def _follow(self, commands: Commands, now: float, dt: float) -> Explanation | None:
         """Send the next command towards the target; return the status, None without a target."""
-        prepared, state, values = self._prepared, self.state, self.parameters.values
+        prepared, state, values = self._prepared, self.state, self.values
         self._ending = self._ending and commands.last is not None
         if prepared is None or state is None:
             return None
@@ -327,18 +315,17 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
             elif target.kind is POSE:
                 step = prepared.servo.follow_pose(q, target.values, dt)
             else:
-                step = prepared.servo.follow_twist(q, target.in_root_axes(self.frames, q), dt)
+                step = prepared.servo.follow_twist(q, target.in_root_axes(self.frame_pose, q), dt)
         except (
             DynamicsRosError
         ) as error:  # tf no longer provides its frame, or an obstacle is wrong
-            self.targets.drop(f'{target.name} ended: {error}')
+            self.targets.drop(f'{target.kind.name} ended: {error}')
             return None
-        self._last = step
         command = prepared.command(q, step, dt)
         commands.move(command, dt, prepared.servo.settings.joint_acceleration)
         if target.kind is ENABLE:
             return following('the wrench', step, self._admittance.notes(prepared))
-        return following(target.name, step)
+        return following(target.kind.name, step)
 
     # --- admittance -----------------------------------------------------------------------------
 
@@ -359,7 +346,7 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
 
     def _report_gains(self) -> None:
         """Log which stiffness a contact may have, at start and when that changes."""
-        values = self.parameters.values
+        values = self.values
         text, enough = describe_gains(values.admittance, self.period)
         if values.admittance.wrench_topic and text != self._gains:
             self._gains = text
@@ -372,7 +359,7 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
         """Return that positions are invalid or missing for an ``age`` [s]; '' if they are not."""
         if self._fault:
             return self._fault
-        values = self.parameters.values
+        values = self.values
         awaited = last is not None or self.targets.age() < values.command_timeout
         if not awaited or age <= values.joint_state_timeout:
             return ''
@@ -381,11 +368,8 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
 
     # --- status ---------------------------------------------------------------------------------
 
-    def report(self) -> None:
-        """Publish ~/status of a robot that is not commanded, if it is due."""
-        self._publish_status(self._idle())
-
-    def _idle(self) -> Explanation:
+    def idle(self) -> Explanation:
+        """Return why the robot is not moved."""
         if not self.active:
             return self.node.inactive()
         if self._prepared is None or self.state is None or self.problem:
@@ -399,8 +383,7 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
         known = reason_of(problem) is not Reason.OTHER
         return Explanation(reason_of(problem) if known else Reason.HALTED, f'halted: {problem}')
 
-    def _publish_status(self, text: Explanation) -> None:
+    def publish_status(self, text: Explanation) -> None:
+        """Publish ~/status, if it is due."""
         if self.status_is_due(text):
-            moving = self.commands is not None and self.commands.last is not None
-            step = self._last if moving else None
-            self.publish_status(text, {} if step is None else values_of(step))
+            self.send_status(text, {})

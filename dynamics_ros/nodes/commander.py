@@ -28,7 +28,7 @@ from dynamics_ros.nodes.load import Transforms
 from dynamics_ros.nodes.outputs import Output
 from dynamics_ros.nodes.reporting import TransformError, steady_timer
 from dynamics_ros.parameters.robot import TargetParameters
-from dynamics_ros.reasons import ACTION, FAULTS, KEY, Explanation, Reason
+from dynamics_ros.reasons import ACTION, FAULTS, KEY, Explanation, Reason, reason_of
 from dynamics_ros.wire.cdr import deserialized, packed_stamp
 from dynamics_ros.wire.conversions import Array, diagnostic_status, numbers, pose_matrix
 from dynamics_ros.wire.templates import Template
@@ -43,58 +43,15 @@ MAX_BYTES = 1 << 16
 """Maximum size of a target message [bytes]; its only text is the name of a frame."""
 
 
-class Frames:
-    """Finds the poses of the frames in which targets are given, in the model or in tf."""
-
-    def __init__(
-        self, context: RobotContext, transforms: Transforms, max_age: Callable[[], float]
-    ) -> None:
-        """Use the model of a context, and tf for other frames.
-
-        Args:
-            context: context of the robot.
-            transforms: transforms of tf.
-            max_age: returns the maximum age of a transform [s].
-        """
-        self._context = context
-        self._transforms = transforms
-        self._max_age = max_age
-
-    def pose(self, frame_id: str, q: Array, argument: str = 'header.frame_id') -> Array:
-        """Return the pose (4, 4) of a frame in the root frame.
-
-        Args:
-            frame_id: frame of the robot or of tf; '' is the root frame.
-            q: configuration of the robot (nq).
-            argument: name of the argument, for errors.
-
-        Raises:
-            DynamicsRosError: the frame is unknown to model and tf, or its transform is too old.
-        """
-        robot = self._context.required_robot()
-        root = self._context.root_frame_id()
-        if frame_id in ('', robot.root_frame, root):
-            return np.eye(4)
-        frame = self._context.names.frame_of(frame_id)
-        if frame in robot.frame_names:
-            return robot.forward_kinematics(q, frame)
-        try:
-            return self._transforms.pose(root, frame_id, max_age=self._max_age())
-        except TransformError as error:
-            unknown = UnknownFrameError(argument, frame_id, robot.frame_names)
-            raise TransformError(f'{unknown}; {error}') from None
+FramePose = Callable[..., Array]
+"""Pose (4, 4) of a frame, as of ``Commander.frame_pose``."""
 
 
 def check_size(argument: str, numbers: Array, largest: float = MAX_VALUE) -> None:
     """Check that no number of an array is implausibly large.
 
-    Args:
-        argument: name of the argument, for errors.
-        numbers: the array.
-        largest: largest allowed absolute value.
-
     Raises:
-        InvalidArgumentError: a number is larger.
+        InvalidArgumentError: the absolute value of a number is larger than ``largest``.
     """
     size = float(np.abs(numbers).max())
     if size > largest:
@@ -118,14 +75,15 @@ class TargetKind(NamedTuple):
     Attributes:
         name: name of the topic, also used in messages.
         message: type of the message.
-        read: returns the values of a message with a name, given the frames and the configuration of
-            the robot (nq); raises a DynamicsRosError if it is invalid or its frame is unknown.
+        read: returns the values of a message with a name, given ``Commander.frame_pose`` and the
+            configuration of the robot (nq); raises a DynamicsRosError if it is invalid or its frame
+            is unknown.
         place: a target replaces the last one of its place.
     """
 
     name: str
     message: Any
-    read: Callable[[str, Any, Frames, Array], Array]
+    read: Callable[[str, Any, FramePose, Array], Array]
     place: str = MOTION
 
 
@@ -146,34 +104,29 @@ class Target(NamedTuple):
     received: float
     waited: float
 
-    @property
-    def name(self) -> str:
-        """Name of the topic."""
-        return self.kind.name
-
-    def in_root_axes(self, frames: Frames, q: Array) -> Array:
+    def in_root_axes(self, frame_pose: FramePose, q: Array) -> Array:
         """Return a 6-vector in root axes, for the pose of its frame at q (nq).
 
         Raises:
             TransformError: tf no longer provides the frame.
         """
-        R = frames.pose(self.frame_id, q)[:3, :3]
+        R = frame_pose(self.frame_id, q)[:3, :3]
         return np.concatenate([R @ self.values[:3], R @ self.values[3:]])
 
 
-def _vector(name: str, message: Any, frames: Frames, q: Array) -> Array:
+def _vector(name: str, message: Any, frame_pose: FramePose, q: Array) -> Array:
     """Return a 6-vector, linear then angular, in its frame, which may move with the robot."""
     values = numbers(message, name)
     check_size(name, values)
-    frames.pose(message.header.frame_id, q)
+    frame_pose(message.header.frame_id, q)
     return values
 
 
-def _pose(name: str, message: Any, frames: Frames, q: Array) -> Array:
+def _pose(name: str, message: Any, frame_pose: FramePose, q: Array) -> Array:
     """Return the pose (4, 4) in the root frame at reception, also for a moving frame."""
     pose = pose_matrix(message.pose, f'{name}.pose')
     check_size(f'{name}.pose.position', pose[:3, 3])
-    pose = np.ascontiguousarray(frames.pose(message.header.frame_id, q) @ pose)
+    pose = np.ascontiguousarray(frame_pose(message.header.frame_id, q) @ pose)
     check_size(f'{name}.pose in the root frame', pose[:3, 3])
     return pose
 
@@ -191,8 +144,8 @@ POSE = TargetKind('pose_command', PoseStamped, _pose)
 class Targets:
     """Current targets, the last one received of each place, with checks of their age."""
 
-    def __init__(self, frames: Frames, stalls: StallDetector) -> None:
-        self._frames, self._stalls = frames, stalls
+    def __init__(self, frame_pose: FramePose, stalls: StallDetector) -> None:
+        self._frame_pose, self._stalls = frame_pose, stalls
         self._current: dict[str, Target] = {}
         self._problems: dict[str, str] = {}
 
@@ -207,7 +160,7 @@ class Targets:
         now = time.monotonic()
         try:
             message = read_command(kind.message, data)
-            values = kind.read(kind.name, message, self._frames, q)
+            values = kind.read(kind.name, message, self._frame_pose, q)
         except DynamicsRosError as error:
             self.refuse(kind, str(error))
             return
@@ -307,8 +260,6 @@ class Commander(CommandingComponent[Settings, Topic], Generic[Settings, Topic, P
     """Component that moves a robot to targets while its node is active and not paused.
 
     Attributes:
-        frames: finds the frames in which targets are given.
-        stalls: detects stalls of the process.
         targets: current targets.
         state: latest state of the robot; None before the first state of the current robot.
         paused: whether ~/pause has been called, so that targets are ignored.
@@ -319,16 +270,13 @@ class Commander(CommandingComponent[Settings, Topic], Generic[Settings, Topic, P
 
     def __init__(self, node: ManagedNode, context: RobotContext, settings: type[Settings]) -> None:
         super().__init__(node, context, settings)
-        self.frames = Frames(
-            context, Transforms(node), lambda: self.parameters.values.transform_timeout
-        )
-        self.stalls = StallDetector()
-        self.targets = Targets(self.frames, self.stalls)
+        self._transforms, self._stalls = Transforms(node), StallDetector()
+        self.targets = Targets(self.frame_pose, self._stalls)
         self.state: RobotState | None = None
         self.paused = False
         self._prepared: Prepared | None = None
         self._status = Output(node, DiagnosticStatus, '~/status')
-        self._reported: object = None
+        self._reported = ''
         self._status_text, self._status_time = Explanation(Reason.OK, ''), 0.0
         self._next_check, self._other_publishers = 0.0, ''
         self._target_topics: list[str] = []
@@ -336,18 +284,17 @@ class Commander(CommandingComponent[Settings, Topic], Generic[Settings, Topic, P
 
     def subscribe_targets(self, kinds: Iterable[TargetKind]) -> None:
         """Create the subscriptions to targets of these types, the timer and the services."""
-        node = self.node
         for kind in kinds:
-            callback = partial(self._on_target, kind)
-            topic = f'~/{kind.name}'
-            subscription = node.create_subscription(
-                kind.message, topic, callback, COMMAND_QOS, raw=True
-            )
-            self._target_topics.append(subscription.topic_name)
-        node.create_service(SetBool, '~/pause', self._on_pause)
+            self.subscribe(kind.message, f'~/{kind.name}', partial(self._on_target, kind))
+        self.node.create_service(SetBool, '~/pause', self._on_pause)
         # A steady timer, so that a stopped simulated clock does not leave the robot moving.
-        self._timer = steady_timer(node, self.period, self._on_timer)
-        node.manage(self, self._on_lifecycle)
+        self._timer = steady_timer(self.node, self.period, self._on_timer)
+        self.node.manage(self, self._on_lifecycle)
+
+    def subscribe(self, kind: Any, topic: str, callback: Callable[[bytes], None]) -> None:
+        """Subscribe to serialized commands on a topic, which should have one publisher."""
+        one = self.node.create_subscription(kind, topic, callback, COMMAND_QOS, raw=True)
+        self._target_topics.append(one.topic_name)
 
     @property
     def active(self) -> bool:
@@ -385,19 +332,36 @@ class Commander(CommandingComponent[Settings, Topic], Generic[Settings, Topic, P
     @property
     def period(self) -> float:
         """Period of the timer [s]."""
-        return 1.0 / self.parameters.values.rate
+        return 1.0 / self.values.rate
+
+    def frame_pose(self, frame_id: str, q: Array, argument: str = 'header.frame_id') -> Array:
+        """Return the pose (4, 4) of a frame of the robot or of tf in the root frame.
+
+        Args:
+            frame_id: the frame; '' is the root frame.
+            q: configuration of the robot (nq).
+            argument: name of the argument, for errors.
+
+        Raises:
+            DynamicsRosError: the frame is unknown to model and tf, or its transform is too old.
+        """
+        robot, root = self.context.required_robot(), self.context.root_frame_id()
+        if frame_id in ('', robot.root_frame, root):
+            return np.eye(4)
+        frame = self.context.names.frame_of(frame_id)
+        if frame in robot.frame_names:
+            return robot.forward_kinematics(q, frame)
+        try:
+            return self._transforms.pose(root, frame_id, self.values.transform_timeout)
+        except TransformError as error:
+            unknown = UnknownFrameError(argument, frame_id, robot.frame_names)
+            raise TransformError(f'{unknown}; {error}') from None
 
     # --- methods of subclasses ------------------------------------------------------------------
 
     @abstractmethod
     def follow_target(self, kind: TargetKind, data: bytes, state: RobotState) -> None:
-        """Follow a new target from the current state.
-
-        Args:
-            kind: type of the target.
-            data: serialized message.
-            state: latest state of the robot.
-        """
+        """Follow a new target, a serialized message of a type, from the current state."""
 
     @abstractmethod
     def pause(self) -> None:
@@ -417,8 +381,19 @@ class Commander(CommandingComponent[Settings, Topic], Generic[Settings, Topic, P
         """Return why no commands are sent; '' if they may be."""
 
     @abstractmethod
+    def publish_status(self, text: Explanation) -> None:
+        """Publish ~/status with a description of the action, if it is due."""
+
     def report(self) -> None:
         """Publish ~/status of a robot that is not commanded, if it is due."""
+        self.publish_status(self.idle())
+
+    def idle(self) -> Explanation:
+        """Return why the robot is not commanded."""
+        if not self.active:
+            return self.node.inactive()
+        why = self.problem or self.unavailable_reason or self.context.inputs.waiting_for()
+        return Explanation(reason_of(why), f'waiting: {why}')
 
     def report_lifecycle(self) -> None:
         """Report a change of the lifecycle state."""
@@ -434,16 +409,15 @@ class Commander(CommandingComponent[Settings, Topic], Generic[Settings, Topic, P
         text = self._status_text
         return {self.subject: text, ACTION: text.reason.value, 'lifecycle': self.node.lifecycle}
 
-    def status_is_due(self, action: object) -> bool:
-        """Return whether an action is new, or was last published ``STATUS_PERIOD`` ago.
+    def status_is_due(self, text: str) -> bool:
+        """Return whether the text of an action, without what changes in each step, is new.
 
-        Args:
-            action: the action, without what changes in each step.
+        Or whether ``STATUS_PERIOD`` has passed.
         """
-        is_new, self._reported = action != self._reported, action
+        is_new, self._reported = text != self._reported, text
         return is_new or time.monotonic() - self._status_time >= STATUS_PERIOD
 
-    def publish_status(
+    def send_status(
         self, text: Explanation, values: Mapping[str, str], has_problem: bool = False
     ) -> None:
         """Publish ~/status.
@@ -480,7 +454,7 @@ class Commander(CommandingComponent[Settings, Topic], Generic[Settings, Topic, P
         return response
 
     def _on_timer(self) -> None:
-        self.stalls.check()
+        self._stalls.check()
         now = time.monotonic()
         elapsed = now - self._tick_time
         if elapsed < 0.5 * self.period:

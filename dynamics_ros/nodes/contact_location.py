@@ -5,8 +5,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from rclpy.task import Future
 
@@ -76,12 +78,10 @@ class ContactLocalization:
             locator.compile(check)
             return locator, self._read[1]
 
-        def on_done(done: Future[tuple[ContactLocator, ContactGeometry]]) -> None:
-            error = done.exception()
-            if error is not None:
-                self._report_failure(error)
+        def on_done(made: tuple[ContactLocator, ContactGeometry] | None) -> None:
+            if made is None:
                 return
-            before, (locator, self._geometry) = self._geometry, done.result()
+            before, (locator, self._geometry) = self._geometry, made
             if self._geometry is not before and self._geometry.problem:
                 context.node.get_logger().warning(
                     'contacts are not found on shapes that cannot be read: '
@@ -91,7 +91,7 @@ class ContactLocalization:
             if context.robot is robot:
                 self._locator = locator
 
-        context.threads.submit(self._worker, make).add_done_callback(on_done)
+        self._submit(make, on_done)
 
     def update(self, state: RobotState, external: ExternalTorques) -> None:
         """Start locating the current contact, at the rate of the parameters."""
@@ -111,15 +111,9 @@ class ContactLocalization:
         contact = self._contact_count
         self._searching = True
 
-        def on_done(done: Future[ContactLocation | None]) -> None:
-            error = done.exception()
-            if error is not None:
-                self._report_failure(error)
-            if contact != self._contact_count:
-                return  # the contact has ended meanwhile
-            self._searching = False
-            if error is None:
-                self.latest = done.result()
+        def on_done(found: ContactLocation | None) -> None:
+            if contact == self._contact_count:  # else the contact has ended meanwhile
+                self._searching, self.latest = False, found
 
         locate = partial(
             locator.locate,
@@ -130,7 +124,7 @@ class ContactLocalization:
         def search() -> ContactLocation | None:
             return locate() if contact == self._contact_count else None
 
-        self._context.threads.submit(self._worker, search).add_done_callback(on_done)
+        self._submit(search, on_done)
 
     def reset(self) -> None:
         """Forget the contact."""
@@ -138,9 +132,15 @@ class ContactLocalization:
         self._searching = False
         self.latest = None
 
-    def _report_failure(self, error: BaseException) -> None:
-        if isinstance(error, SupersededError):
-            return
-        if not isinstance(error, DynamicsRosError):
-            self._component.faults.report('contact_place', error)
-        self.status = str(error)
+    def _submit(self, function: Callable[[], Any], on_done: Callable[[Any], None]) -> None:
+        """Call a function in the thread, then ``on_done`` with its result; None after an error."""
+
+        def report(done: Future[Any]) -> None:
+            error = done.exception()
+            if error is not None and not isinstance(error, SupersededError):
+                if not isinstance(error, DynamicsRosError):
+                    self._component.faults.report('contact_place', error)
+                self.status = str(error)
+            on_done(None if error is not None else done.result())
+
+        self._context.threads.submit(self._worker, function).add_done_callback(report)

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
@@ -15,7 +14,7 @@ from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
-from visualization_msgs.msg import MarkerArray
+from visualization_msgs.msg import Marker, MarkerArray
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, NoModelError
 from dynamics_ros.estimation import ContactPipeline, ExternalTorques
@@ -30,10 +29,9 @@ from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.reasons import Explanation, Reason, reason_of
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.cdr import packed_stamp
-from dynamics_ros.wire.contact_markers import ARROWS, Sizes, contact_markers
 from dynamics_ros.wire.contact_messages import ContactMessages
-from dynamics_ros.wire.conversions import header, topic_names
-from dynamics_ros.wire.markers import deletions
+from dynamics_ros.wire.conversions import topic_names
+from dynamics_ros.wire.markers import contact_markers
 from dynamics_ros_msgs.action import Calibrate
 from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
 from dynamics_ros_msgs.msg import ExternalWrench, FootContacts
@@ -59,25 +57,10 @@ def tare(pipeline: ContactPipeline) -> str:
     return f'taken for zero over {result.duration:.2f} s: {offset}'
 
 
-def undo_tare(pipeline: ContactPipeline) -> str:
-    """Restore the offset before the last tare.
-
-    Raises:
-        DynamicsRosError: there is none.
-    """
-    if not pipeline.tare.undo():
-        raise DynamicsRosError('there is no tare to undo')
-    return 'the offset before is in force again'
-
-
 def reset(pipeline: ContactPipeline) -> str:
     """Restart the observer, and clear a latched collision."""
     pipeline.reset()
     return 'the observer starts anew; a collision is no longer latched; the tare stays'
-
-
-REQUESTS = {'tare': tare, 'undo_tare': undo_tare, 'reset': reset}
-"""Requests by the names of their services."""
 
 
 def pipeline_details(pipeline: ContactPipeline) -> dict[str, str]:
@@ -110,9 +93,6 @@ DURATION = 30.0
 MIN_DURATION = 5.0
 """Shortest duration that a goal may ask for [s]."""
 
-MAX_UNDO = 16
-"""Number of calibrations that can be undone."""
-
 
 class CalibrateAction(WatchAction['Drives']):
     """Identifies the parameters ``effort.*`` and ``friction.*``; masses stay unchanged."""
@@ -138,7 +118,7 @@ class CalibrateAction(WatchAction['Drives']):
         super().__init__(component)
         self._parameters, self._apply = component.parameters, apply
         self._initial_values = component.values
-        self._undo_stack: deque[dict[str, Any]] = deque(maxlen=MAX_UNDO)
+        self._previous: dict[str, Any] | None = None  # before the last calibration
         component.node.create_service(Trigger, '~/undo_calibration', self._undo)
 
     def begin(self, request: Any) -> MotionWatch:
@@ -177,15 +157,15 @@ class CalibrateAction(WatchAction['Drives']):
             node_name = self.component.node.get_name()
             write(path, found, parameters.names, parameters.value, node_name, robot)
         pipeline = await self._apply(found)
-        self._undo_stack.append(previous)
+        self._previous = previous
         for name, value in result_fields(estimate, pipeline).items():
             setattr(result, name, value)
 
     async def _undo(self, _request: Any, response: Any) -> Any:
-        if not self._undo_stack:
+        if self._previous is None:
             raise DynamicsRosError('there is no calibration to undo')
-        await self._apply(self._undo_stack[-1])
-        self._undo_stack.pop()
+        await self._apply(self._previous)
+        self._previous = None
         response.success = True
         response.message = 'the parameters before the calibration are in force again; tare anew'
         return response
@@ -197,9 +177,6 @@ LIVE_PARAMETERS = frozenset({'publish_rate', 'markers.force_scale'})
 """Parameters that take effect without rebuilding the estimators."""
 
 NOT_ALONE = Explanation(Reason.OK, '')
-
-TORQUE_TO_FORCE = 5.0
-"""Ratio of the lengths of the arrows of 1 Nm and 1 N, for torques of forces at 20 cm [1/m]."""
 
 MARKERS_RATE = 20.0
 """Maximum rate of the markers [Hz]."""
@@ -229,7 +206,7 @@ class Contact(Component[ContactParameters]):
         self._frame_outputs = FrameOutputs(
             node, {'wrench': WrenchStamped, 'estimate': ExternalWrench}
         )
-        for name, action in REQUESTS.items():
+        for name, action in (('tare', tare), ('reset', reset)):
             node.create_service(Trigger, f'~/{name}', partial(self._trigger, action))
         self._calibration = CalibrateAction(self, self._apply_parameters)
         self._wrist = WristSensorInput(self) if self.values.wrist_sensor.topic else None
@@ -256,10 +233,8 @@ class Contact(Component[ContactParameters]):
         """Switch to new estimators; they inherit the state that they share with the old ones."""
         if self._pipeline is not None:
             prepared.inherit(self._pipeline)
-            counts = len(prepared.frames), len(self._pipeline.frames)
-            head = header(self.context.now(), self.context.root_frame_id())
-            if deleted := deletions(head, ARROWS, *counts):
-                self._markers.publish(MarkerArray(markers=deleted))
+            if len(prepared.frames) < len(self._pipeline.frames):
+                self._markers.publish(MarkerArray(markers=[Marker(action=Marker.DELETEALL)]))
         self._frame_outputs.set_frames(prepared.frames)
         self._pipeline = prepared
         self._messages = ContactMessages(prepared, self._frame_id_of)
@@ -325,37 +300,36 @@ class Contact(Component[ContactParameters]):
         pipeline, messages = self._pipeline, self._messages
         if pipeline is None or messages is None:
             return
-        self._last = None
+        self._last, was_alone = None, bool(self._alone)
         if self._wrist is not None:
             self._wrist.update(state)
         external = pipeline.update(state)
         contradiction = self.context.inputs.doubts.contradiction
-        alone = None
-        if external is None and not contradiction:
-            alone = self._by_sensor_alone(state)
-        if messages.add_compiled() or bool(self._alone) != (alone is not None):
+        self._alone = NOT_ALONE
+        no_efforts = reason_of(pipeline.unavailable_reason) is Reason.EFFORT_MISSING
+        if self._wrist is not None and no_efforts and external is None and not contradiction:
+            external = self._wrist.judge(state, None, pipeline)
+            if external is not None:
+                why = 'contacts behind the wrist sensor alone: ', pipeline.unavailable_reason
+                self._alone = Explanation(Reason.EFFORT_MISSING, *why)
+        if messages.add_compiled() or bool(self._alone) != was_alone:
             self.context.begin_epoch()
         elif not messages.wrenches:
             pipeline.wrenches_ready()  # else it warns that their kernel is being compiled
-        self._alone = NOT_ALONE
-        self.unavailable_reason, self.warning = (
-            pipeline.unavailable_reason or contradiction,
-            pipeline.warning,
-        )
-        if alone is not None:
-            why = 'contacts behind the wrist sensor alone: ', pipeline.unavailable_reason
-            self._alone = Explanation(Reason.EFFORT_MISSING, *why)
-            self.unavailable_reason, self.warning, external = '', self._alone, alone
+        self.unavailable_reason = pipeline.unavailable_reason or contradiction
+        self.warning, estimated_state = pipeline.warning, pipeline.estimated_state or state
+        if self._alone:
+            self.unavailable_reason, self.warning, estimated_state = '', self._alone, state
         if external is None or contradiction:
             return
-        estimated_state = state if self._alone else pipeline.estimated_state or state
         if self._alone:
             self._location.reset()
         else:
             self._location.update(estimated_state, external)
-        if self._wrist is not None and not self._alone:
-            external = self._wrist.judge(estimated_state, external, pipeline)
-            self.warning = self.warning or self._wrist.warning
+            if self._wrist is not None:
+                external = self._wrist.judge(estimated_state, external, pipeline)
+                assert external is not None
+                self.warning = self.warning or self._wrist.warning
         self._last = estimated_state, external
         report, location = external.report, self._location.latest
         event = report.state, location.link if location else report.link, report.collision_latched
@@ -363,14 +337,6 @@ class Contact(Component[ContactParameters]):
             self._event = event
             self.write_inputs()
             self._events.send(messages.contact_state.filled(), packed_stamp(estimated_state.time))
-
-    def _by_sensor_alone(self, state: RobotState) -> ExternalTorques | None:
-        """Return the contact that the wrist sensor shows if the robot reports no efforts."""
-        assert self._pipeline is not None, 'the state has been processed'
-        no_efforts = reason_of(self._pipeline.unavailable_reason) is Reason.EFFORT_MISSING
-        if self._wrist is None or not no_efforts:
-            return None
-        return self._wrist.alone(state, self._pipeline.detector.report.collision_latched)
 
     def write_inputs(self) -> None:
         """Write the latest estimates to the arrays that fill the messages."""
@@ -392,8 +358,7 @@ class Contact(Component[ContactParameters]):
             Publication(self._state, state, rate=rate),
             Publication(self._markers, self._contact_markers, rate=MARKERS_RATE),
         ]
-        if messages.foot_contacts is not None:
-            found.append(Publication(self._feet, messages.foot_contacts, rate=rate))
+        found += [Publication(self._feet, feet, rate=rate) for feet in messages.feet]
         for name, each in (('wrench', messages.wrenches), ('estimate', messages.estimates)):
             found += [
                 Publication(self._frame_outputs[frame, name], message, rate=rate)
@@ -413,16 +378,9 @@ class Contact(Component[ContactParameters]):
         self.warning = pipeline.warning
         if not estimates:
             return None
-        scale = self.values.markers.force_scale
-        return contact_markers(
-            pipeline.robot,
-            state,
-            external,
-            estimates,
-            self._location.latest,
-            self.context.root_frame_id(),
-            Sizes(scale, TORQUE_TO_FORCE * scale),
-        )
+        root, scale = self.context.root_frame_id(), self.values.markers.force_scale
+        drawn = state, external, estimates, self._location.latest
+        return contact_markers(pipeline.robot, *drawn, root, scale)
 
     # --- collisions, for components of the same process that react to them ----------------------
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.linalg import norm
+from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
 from dynamics_ros.commanding.arm import (
@@ -27,46 +28,40 @@ from dynamics_ros.commanding.arm import (
 from dynamics_ros.commanding.arm_state import (
     BRAKED,
     LEAVING,
-    UNTIL,
     ArmState,
-    Collisions,
-    Event,
     after,
     controlled,
 )
 from dynamics_ros.commanding.joint_states import (
     StateTiming,
     reason_to_brake,
-    softened,
     state_to_use,
 )
 from dynamics_ros.commanding.joints import check_order_is_known, nearest_equivalent_angles
-from dynamics_ros.control import ArmSettings, CompliantArm
+from dynamics_ros.control import ArmSettings, CompliantArm, Reaction, ReactionSettings
 from dynamics_ros.control.compliance.impedance import REST
 from dynamics_ros.control.compliance.motion_check import BLIND
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.nodes.commander import TWIST, WRENCH, ArrayCommands, Commander, TargetKind
+from dynamics_ros.nodes.commander import (
+    POSE,
+    TWIST,
+    WRENCH,
+    ArrayCommands,
+    Commander,
+    FramePose,
+    TargetKind,
+    check_size,
+)
 from dynamics_ros.nodes.context import RobotContext
+from dynamics_ros.nodes.fallback_controller import FallbackController
 from dynamics_ros.nodes.lifecycle import ManagedNode
 from dynamics_ros.nodes.outputs import FRESH, VELOCITY, Publication
-from dynamics_ros.parameters.impedance import ImpedanceParameters
-from dynamics_ros.reasons import Explanation, Reason, reason_of
+from dynamics_ros.parameters.impedance import MAX_STIFFNESS, ImpedanceParameters
+from dynamics_ros.reasons import FAULTS, Explanation, Reason
 from dynamics_ros.robot import Robot
-from dynamics_ros.wire.conversions import Array
+from dynamics_ros.wire.conversions import Array, float_array
 from dynamics_ros.wire.templates import Template
-
-from .impedance_topics import (
-    BRAKING,
-    GUIDED,
-    HOLDING,
-    KINDS,
-    PAUSED,
-    STIFFNESS,
-    Action,
-    FallbackController,
-    described,
-)
 
 if TYPE_CHECKING:
     from dynamics_ros.nodes.contact_node import Contact
@@ -95,8 +90,34 @@ MOST_TAKEN_BACK = 0.5
 
 RUNNING = 'a joint was far beyond its velocity limit'
 
-MODE, ROBOT = 'another mode', 'another robot or parameter is taken over'
+MODE, ROBOT, PAUSED = 'another mode', 'another robot or parameter is taken over', 'paused'
 REFLEX, ACKNOWLEDGED = 'the reflex is over', 'a collision is acknowledged'
+
+GUIDED = Explanation(Reason.GUIDED, 'guided by hand')
+UNTIL = Explanation(Reason.REACTING, 'holding until ~/acknowledge')
+
+LIMITS = {
+    'singular': 'near a singularity',
+    'joint_limit': 'a joint near the end of its range',
+    'guard': 'a joint kept from the end of its range',
+    'torque': 'largest torque',
+    'torque_rate': 'largest torque rate',
+    'lead': 'the tool does not follow',
+    'speed': 'a joint far beyond its velocity limit',
+    'range': 'a joint far beyond its range',
+}
+"""Descriptions of the flags of the control law."""
+
+
+def _stiffness(name: str, message: Any, _frame_pose: FramePose, _q: Array) -> Array:
+    values = float_array(message.data)
+    matrix = stiffness_of(f'{name}.data', values)
+    check_size(f'{name}.data', values, MAX_STIFFNESS)
+    return matrix
+
+
+STIFFNESS = TargetKind('stiffness_command', Float64MultiArray, _stiffness, 'stiffness')
+"""Stiffness (6, 6) [N/m, Nm/rad] in the axes of the root frame; it does not become stale."""
 
 
 class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
@@ -109,22 +130,23 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         super().__init__(node, context, ImpedanceParameters)
         self.parameters.add_check(self._check)
         self.parameters.add_listener(self._changed)
-        self._collisions = Collisions()
-        self._reaction = reaction_settings(self.parameters.values.collision)
+        self._detector: Contact | None = None
+        self._strategy = ''  # of the reaction to a collision, until it is acknowledged
+        self._reflex: Reaction | None = None
+        self._reaction = reaction_settings(self.values.collision)
         self._timing = StateTiming()
         self._braking_since = 0.0
         self._state = ArmState.OFF
         self._braking_reason = ''
         self._surrender: Explanation | None = None
-        self._softened: Explanation | None = None
         self._acting: set[str] = set()  # flags of the law since the last status
         self._fallback: FallbackController | None = None
         node.create_service(Trigger, '~/acknowledge', self._acknowledge)
-        self.subscribe_targets(KINDS)
+        self.subscribe_targets((POSE, TWIST, WRENCH, STIFFNESS))
 
     def watch(self, detector: Contact | None) -> None:
         """Use a collision detector, or None; called once, before the node starts."""
-        self._collisions.detector = detector
+        self._detector = detector
         self.parameters.add_check(self._check_detector)
 
     # --- lifecycle ------------------------------------------------------------------------------
@@ -136,7 +158,7 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
             DynamicsRosError: the parameters contradict each other or do not fit the robot, or
                 ``fallback_controller`` needs a package that is not installed.
         """
-        values = self.parameters.values
+        values = self.values
         self._check(values)
         check_order_is_known(values.command_joints, 'effort')
         if values.fallback_controller:
@@ -146,8 +168,8 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
     def activate(self) -> None:
         """Hold the tool, and follow targets that arrive from now on."""
         self.targets.drop('')
-        self._collisions.begin_anew()
-        self._surrender, self._softened = None, None
+        self._reflex = None  # of another motion or another arm
+        self._surrender = None
 
     def deactivate(self) -> None:
         """Bring the arm to rest; after it returns, nothing more is sent."""
@@ -166,7 +188,7 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
 
     def prepare(self, robot: Robot, *_: object) -> PreparedArm:
         """Check frame and joints, and compile the kernels."""
-        return PreparedArm.of(robot, self.parameters.values, robot.tool_frame)
+        return PreparedArm.of(robot, self.values, robot.tool_frame)
 
     def leave(self, prepared: Any) -> None:
         """Bring the arm to rest, unless the new robot has the same joints in the same order."""
@@ -186,14 +208,14 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         """Switch to another robot: brake, then hold its tool."""
         before = self._prepared
         self.targets.drop('')
-        self._collisions.begin_anew()
+        self._reflex = None  # of another motion or another arm
         if before is not None and self._state is not ArmState.OFF:
             arm = before.arm
             prepared.arm.start(arm.q, arm.v, arm.tau)
             prepared.check.begin(arm.q, arm.v, arm.tau)
             self._brake(ROBOT, expected=True)
-        self._prepared, self.state, self._softened = prepared, None, None
-        self._apply(self.parameters.values)
+        self._prepared, self.state = prepared, None
+        self._apply(self.values)
 
     def resistance(self, before: Robot) -> str:
         """Return why the arm does not carry what gravity or payload say since a robot."""
@@ -232,15 +254,12 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         stiffness_of('stiffness', np.array(values.stiffness))
         reaction_settings(values.collision)
         for name in INACTIVE_ONLY if self.active else ():
-            if getattr(values, name) != getattr(self.parameters.values, name):
+            if getattr(values, name) != getattr(self.values, name):
                 raise InvalidArgumentError(name, 'set while active', 'deactivation before')
         built = self.context.built
         if built is not None:
             selected(built.robot, values, built.robot.tool_frame)
-            arm_settings(built.robot, values, np.eye(6), np.eye(3))
-            if values.stiffness_frame:
-                neutral = built.robot.neutral()
-                self.frames.pose(values.stiffness_frame, neutral, 'stiffness_frame')
+            arm_settings(built.robot, values, np.eye(6))
         self._check_running(values)
 
     def _check_running(self, values: ImpedanceParameters) -> None:
@@ -249,15 +268,11 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         if prepared is not None and self._state is not ArmState.OFF:
             arm, settings = prepared.arm, self._settings(prepared, values)
             check_carries(arm, settings)
-            arm.check(settings, values.mode == 'guiding', self._interval)
-
-    @property
-    def _interval(self) -> float:
-        """Usual time between joint states [s]."""
-        return max(self._timing.cycle, self._timing.shortest)
+            interval = max(self._timing.cycle, self._timing.shortest)
+            arm.check(settings, values.mode == 'guiding', interval)
 
     def _check_detector(self, values: ImpedanceParameters) -> None:
-        if values.collision.reaction != 'none' and self._collisions.detector is None:
+        if values.collision.reaction != 'none' and self._detector is None:
             expected = 'none: what detects collisions is made at start, where this is not none'
             raise InvalidArgumentError('collision.reaction', values.collision.reaction, expected)
 
@@ -270,8 +285,7 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
             self.targets.drop('', STIFFNESS.place)
         if 'mode' in names:
             self._brake(MODE, expected=True)
-        self._softened = None
-        self._apply(self.parameters.values)
+        self._apply(self.values)
 
     def _apply(self, values: ImpedanceParameters) -> None:
         """Apply parameters and the commanded stiffness from the next step on."""
@@ -281,28 +295,22 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
 
     def _settings(self, prepared: PreparedArm, values: ImpedanceParameters) -> ArmSettings:
         """Settings of the arm by parameters and the commanded stiffness."""
-        robot, target = prepared.robot, self.targets.of(STIFFNESS.place)
+        target = self.targets.of(STIFFNESS.place)
         stiffness = None if target is None else target.values
-        if stiffness is None or values.stiffness != self.parameters.values.stiffness:
+        if stiffness is None or values.stiffness != self.values.stiffness:
             stiffness = stiffness_of('stiffness', np.array(values.stiffness))
-        axes: Array | None = np.eye(3)
-        if self.context.names.frame_of(values.stiffness_frame) == prepared.arm.controller.frame:
-            axes = None
-        elif values.stiffness_frame:
-            q = self.state.q if self.state is not None else robot.neutral()
-            axes = self.frames.pose(values.stiffness_frame, q)[:3, :3]
-        return arm_settings(robot, values, stiffness, axes)
+        return arm_settings(prepared.robot, values, stiffness)
 
     # --- commands -------------------------------------------------------------------------------
 
     def follow_target(self, kind: TargetKind, data: bytes, state: RobotState) -> None:
         """Follow a target, unless a collision awaits acknowledgement."""
-        if self._collisions.strategy:
+        if self._strategy:
             return
         self.targets.take(kind, data, state.q)
         target = self.targets.of(kind.place)
         if kind is WRENCH and target is not None:
-            limits, norms = self.parameters.values.wrench, norm(target.values.reshape(2, 3), axis=1)
+            limits, norms = self.values.wrench, norm(target.values.reshape(2, 3), axis=1)
             for name, unit, size in zip(('force', 'torque'), ('N', 'Nm'), norms, strict=True):
                 limit = getattr(limits, name)
                 if size > limit:
@@ -310,10 +318,10 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
                     self.targets.refuse(kind, f'has {size:g} {unit}, {bound}')
         if kind is STIFFNESS:
             try:
-                self._check_running(self.parameters.values)
+                self._check_running(self.values)
             except InvalidArgumentError as error:
                 self.targets.refuse(kind, str(error))
-            self._apply(self.parameters.values)
+            self._apply(self.values)
 
     def pause(self) -> None:
         """Brake and hold until the next target."""
@@ -330,19 +338,21 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         if self._state is not ArmState.BRAKING:
             self._braking_since = time.monotonic()
         self._braking_reason = reason
-        self._state = after(self._state, Event.BRAKE)
+        self._state = after(self._state, ArmState.BRAKING)
 
     def _control(self) -> None:
         """Control the arm, after a start or after braking, as parameters and services ask for."""
-        guiding = self.parameters.values.mode == 'guiding'
-        event = controlled(bool(self._collisions.strategy), self.paused, guiding)
-        self._state = after(self._state, event)
+        guiding = self.values.mode == 'guiding'
+        wanted = controlled(bool(self._strategy), self.paused, guiding)
+        self._state = after(self._state, wanted)
 
     def _acknowledge(self, _request: Any, response: Any) -> Any:
         """Acknowledge a collision, so that targets are followed again."""
-        reacting = self._collisions.strategy
-        response.message = self._collisions.acknowledge()
-        if reacting:
+        was, self._strategy, self._reflex = self._strategy, '', None
+        response.message = f'the collision is over ({was})' if was else 'there was no collision'
+        if self._detector is not None:
+            self._detector.acknowledge()
+        if was:
             self._brake(ACKNOWLEDGED, expected=True)
         response.success = True
         return response
@@ -358,7 +368,7 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         is_first = self._state is ArmState.OFF
         if is_first:
             arm.start(state.q, state.v)
-            guided = self.parameters.values.mode == 'guiding'
+            guided = self.values.mode == 'guiding'
             try:
                 arm.check(arm.settings, guided)
             except InvalidArgumentError as error:
@@ -372,7 +382,7 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         missing = self._timing.missing
         interval = self._timing.interval(state.time)
         arm.hold = self._timing.held
-        timeout = self.parameters.values.joint_state_timeout
+        timeout = self.values.joint_state_timeout
         implausible = reason_to_brake(prepared, state, self._timing, missing, interval, timeout)
         if implausible:
             self._brake(implausible)
@@ -381,67 +391,78 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         blind = prepared.check.blind and prepared.check.lasting
         if blind and reported and self._state not in LEAVING:
             self._surrender = prepared.check.reason
-        watching = self._reaction if self.parameters.values.mode != 'guiding' else None
-        self._collisions.notice(watching, arm, is_first or self._state in BRAKED)
-        if self._collisions.strategy:
-            reacts = self._collisions.reflex is not None
-            self._state = after(self._state, Event.COLLIDE if reacts else Event.LATCH)
+        watching = self._reaction if self.values.mode != 'guiding' else None
+        self._notice_collision(arm, watching, is_first or self._state in BRAKED)
         braked = self._state in BRAKED
-        action, tau = self._step(arm, state, interval)
+        text, tau = self._step(arm, state, interval)
         if 'speed' in arm.acting and not braked:
             self._brake(RUNNING)
         self._timing.answered = self._timing.sent = time.monotonic()
         self._acting |= set() if braked else {*arm.acting}
         if arm.setpoint.waits:
             self._acting.add('lead')
-        self._publish_status(self._described(action, watching is not None))
+        self._show(text, watching is not None)
         return commands.filled(self._efforts(prepared, tau))
 
-    def _step(self, arm: CompliantArm, state: RobotState, dt: float) -> tuple[Action, Array]:
+    def _notice_collision(
+        self, arm: CompliantArm, settings: ReactionSettings | None, braking: bool
+    ) -> None:
+        """React to a collision, but with no settings, as during hand guiding, to none.
+
+        An arm that brakes or does not move yet goes on with it, and holds until acknowledgement.
+        """
+        if self._detector is not None and self._detector.collided and not self._strategy:
+            if settings is None:
+                self._detector.acknowledge()
+            else:
+                self._strategy = settings.strategy
+                self._reflex = None if braking else Reaction(settings, arm)
+        if self._strategy and self._state not in BRAKED:
+            reacts = self._reflex is not None
+            self._state = after(self._state, ArmState.REACTING if reacts else ArmState.COLLIDED)
+
+    def _step(self, arm: CompliantArm, state: RobotState, dt: float) -> tuple[Explanation, Array]:
         """Return the current action, and its torques (nv)."""
-        q, v, reflex = state.q, state.v, self._collisions.reflex
+        q, v, reflex = state.q, state.v, self._reflex
         if self._state is ArmState.RELEASING:
-            released = Action(Reason.BRAKING, f'{BRAKING}: deactivated')
-            return released, arm.give_way(q, v, dt, np.zeros(len(v)))
+            return _braking('deactivated'), arm.give_way(q, v, dt, np.zeros(len(v)))
         if self._state in BRAKED:
             tau, reason = arm.brake(q, v, dt), self._braking_reason
             if arm.at_rest or time.monotonic() - self._braking_since > MAX_BRAKING_TIME:
                 self._control()
                 arm.stay()
-            code = reason_of(reason) if isinstance(reason, Explanation) else Reason.BRAKING
-            return Action(code, f'{BRAKING}: {reason}'), tau
+            return _braking(reason), tau
         if self._state is ArmState.REACTING and reflex is not None:
             tau = reflex.step(q, v, dt)
             if reflex.over:
                 self._brake(REFLEX, expected=True)
-            return Action(Reason.REACTING, ''), tau
+            return Explanation(Reason.REACTING, ''), tau
         if self._state is ArmState.COLLIDED:
-            return Action(Reason.REACTING, UNTIL), arm.approach(q, v, dt, None)
+            return UNTIL, arm.approach(q, v, dt, None)
         if self._state is ArmState.GUIDED:
-            return Action(Reason.GUIDED, GUIDED), arm.guide(q, v, dt)
+            return GUIDED, arm.guide(q, v, dt)
         followed, tau = self._follow(arm, q, v, dt)
         code, doing = Reason.FOLLOWING, f'following {followed}'
         if not followed:
             is_paused = self._state is ArmState.PAUSED
-            code, doing = (Reason.PAUSED, PAUSED) if is_paused else (Reason.HOLDING, HOLDING)
-        problem = self.targets.problem
-        if problem:
+            code, doing = (Reason.PAUSED, PAUSED) if is_paused else (Reason.HOLDING, 'holding')
+        if problem := self.targets.problem:
             code = Reason.HALTED if code is Reason.HOLDING else code
-            return Action(code, f'{doing}: {problem}', has_problem=True), tau
-        return Action(code, doing), tau
+            doing = f'{doing}: {problem}'
+        return Explanation(code, doing), tau
 
     def _follow(self, arm: CompliantArm, q: Array, v: Array, dt: float) -> tuple[str, Array]:
         """Return the name of the followed target, '' without one, and its torques (nv)."""
-        targets, timeout = self.targets, self.parameters.values.command_timeout
+        targets, timeout = self.targets, self.values.command_timeout
         goal, wrench, name = None, REST, ''
         try:
             pressing, target = targets.fresh(timeout, WRENCH.place), targets.fresh(timeout)
             if pressing is not None:
-                wrench, name = pressing.in_root_axes(self.frames, q), pressing.name
+                wrench, name = pressing.in_root_axes(self.frame_pose, q), WRENCH.name
             if target is not None:
-                name = target.name
+                name = target.kind.name
                 if target.kind is TWIST:
-                    twist = target.in_root_axes(self.frames, q)
+                    twist = target.in_root_axes(self.frame_pose, q)
                     return name, arm.drive(q, v, dt, twist, wrench)
                 goal = target.values
         except DynamicsRosError as error:  # tf no longer provides a frame
@@ -449,20 +470,9 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
             goal, wrench, name = None, REST, ''
         return name, arm.approach(q, v, dt, goal, wrench)
 
-    def _described(self, action: Action, watching: bool) -> Action:
-        """Add the reaction to a collision, or why collisions are not detected."""
-        strategy, detector = self._collisions.strategy, self._collisions.detector
-        if strategy:
-            text = '; '.join(filter(None, (f'reacting: {strategy}', action.text)))
-            return Action(Reason.REACTING, text)
-        if watching and detector is not None and detector.detection_problem:
-            text = f'{action.text}; collisions are not detected: {detector.detection_problem}'
-            return action._replace(text=text, has_problem=True)
-        return action
-
     def _efforts(self, prepared: PreparedArm, tau: Array) -> Array:
         """Return the efforts for the controller, in its joint order, from torques (nv)."""
-        if self.parameters.values.robot_carries_itself:
+        if self.values.robot_carries_itself:
             tau = tau - prepared.arm.gravity
         return tau[prepared.places]
 
@@ -476,15 +486,11 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
             self.report()
         elif self._state is not ArmState.OFF:
             self._brake_without_states(prepared, commands)
-            if self._softened is None and self._timing.settled:
-                self._softened = softened(prepared.arm, self._interval)
-                if self._softened:
-                    self.node.get_logger().warning(self._softened)
         elif commands.has_subscribers(now):
             self.report()
         else:
             text = f'waiting: nobody listens to {commands.topic}'
-            self._publish_status(Action(Reason.NO_SUBSCRIBER, text))
+            self.publish_status(Explanation(Reason.NO_SUBSCRIBER, text))
 
     def _hand_over(self, reason: Explanation) -> None:
         """Give up an arm whose motion is unknown: its drives and brakes have to hold it."""
@@ -515,14 +521,14 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         reason = self.problem or self.unavailable_reason or 'joint states fail to come'
         if not subscribed:
             reason = f'nobody listens to {commands.topic}'
-        if self._timing.missing > self.parameters.values.joint_state_timeout:
+        if self._timing.missing > self.values.joint_state_timeout:
             self._brake(reason)
             if not subscribed:
                 prepared.arm.forget()
-                self._state = after(self._state, Event.LEAVE)
+                self._state = ArmState.OFF
                 return
         self._send_predicted(prepared, commands)
-        self._publish_status(self._described(Action(Reason.BRAKING, f'{BRAKING}: {reason}'), False))
+        self._show(Explanation(Reason.BRAKING, f'braking: {reason}'))
 
     def _send_predicted(self, prepared: PreparedArm, commands: ArrayCommands) -> None:
         """Send braking torques for the predicted motion of the arm."""
@@ -537,12 +543,12 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
 
     def _bring_to_rest(self, prepared: PreparedArm) -> None:
         """Send braking torques until the arm is at rest, then the final command."""
-        commands, arm, values = self.commands, prepared.arm, self.parameters.values
+        commands, arm, values = self.commands, prepared.arm, self.values
         if commands is None or self._state is ArmState.OFF:
             return
         if self._state is not ArmState.BRAKING:
             self._braking_reason = 'deactivated'
-        self._state, self.unavailable_reason = after(self._state, Event.END), ''
+        self._state, self.unavailable_reason = after(self._state, ArmState.ENDING), ''
         last_motion = time.monotonic()
 
         def rests() -> bool:
@@ -553,12 +559,12 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
 
         try:
             self._send_until(rests, values.stop_time, prepared, commands)
-            self._state = after(self._state, Event.RELEASE)
+            self._state = after(self._state, ArmState.RELEASING)
             self._send_until(
                 lambda: arm.held_beside_weight < RELEASED_SHARE, RELEASE_TIME, prepared, commands
             )
         finally:
-            self._state = after(self._state, Event.LEAVE)
+            self._state = ArmState.OFF
             last = self._efforts(prepared, arm.gravity)
             commands.command(np.zeros(len(last)) if values.commands_at_end == 'zero' else last)
             commands.wait_until_received()
@@ -591,20 +597,32 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
 
     # --- status ---------------------------------------------------------------------------------
 
-    def report(self) -> None:
-        """Publish ~/status of an arm that is not commanded, if it is due."""
-        inactive = self.node.inactive()
-        why = self.problem or self.unavailable_reason or self.context.inputs.waiting_for()
-        waiting = Action(reason_of(why), f'waiting: {why}', has_problem=True)
-        self._publish_status(waiting if self.active else Action(inactive.reason, inactive))
+    def _show(self, text: Explanation, watching: bool = False) -> None:
+        """Publish an action with the reaction to a collision, or why none would be detected."""
+        strategy, detector, undetected = self._strategy, self._detector, ''
+        if strategy:
+            parts = f'reacting: {strategy}', text
+            text = Explanation(Reason.REACTING, '; '.join(filter(None, parts)))
+        elif watching and detector is not None and detector.detection_problem:
+            undetected = f'; collisions are not detected: {detector.detection_problem}'
+            text = Explanation(text.reason, f'{text}{undetected}')
+        self.publish_status(text, bool(undetected))
 
-    def _publish_status(self, action: Action) -> None:
-        if not self.status_is_due(action):
+    def publish_status(self, text: Explanation, has_problem: bool = False) -> None:
+        """Publish ~/status, if it is due, with the limits that acted since the last one."""
+        if not self.status_is_due(text):
             return
-        acting, self._acting = self._acting, set()
+        acting, self._acting, code = self._acting, set(), text.reason
         values: dict[str, str] = {}
-        if self._softened:
-            values[self._softened.reason.value] = self._softened
         values['acting'] = ' '.join(sorted(acting))
-        text = described(action, acting)
-        self.publish_status(text, values, action.has_problem or action.reason is Reason.BRAKING)
+        follows = self._state in (ArmState.FOLLOWING, ArmState.PAUSED)
+        has_problem |= code is Reason.BRAKING or (follows and bool(self.targets.problem))
+        if limits := ', '.join(words for flag, words in LIMITS.items() if flag in acting):
+            limited = code if code in FAULTS else Reason.LIMITED
+            text = Explanation(limited, f'{text}; limited by: {limits}')
+        self.send_status(text, values, has_problem)
+
+
+def _braking(reason: str) -> Explanation:
+    code = reason.reason if isinstance(reason, Explanation) else Reason.BRAKING
+    return Explanation(code, f'braking: {reason}')

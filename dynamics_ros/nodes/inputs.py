@@ -22,7 +22,6 @@ from rclpy.qos import (
 from rclpy.qos_overriding_options import QoSOverridingOptions
 
 from dynamics_ros.errors import NoStateError, StaleStateError
-from dynamics_ros.estimation.samples.backlog import MAX_ALLOWANCE, MIN_ALLOWANCE, Backlog
 from dynamics_ros.estimation.samples.doubts import InputCheck, unknown_joints
 from dynamics_ros.estimation.samples.reports import JointValues
 from dynamics_ros.estimation.samples.resolution import RefusedMessage
@@ -55,6 +54,16 @@ OVERRIDABLE = QoSOverridingOptions(
 BACK_TO_BACK_GAP = 40e-6
 """Maximum time from the end of one callback to the next for a message that was waiting [s]."""
 
+MIN_ALLOWANCE = 0.01
+"""Time that is always granted to messages that waited, and between two checks for them [s]."""
+
+MAX_ALLOWANCE = 0.2
+"""Maximum time for messages that waited [s]: enough for the states of half a second at 1 kHz."""
+
+STEP = 1.1
+"""Factor by which the estimated time for a message follows the last one, up or down. It bounds the
+effect of a pause of the machine during one message."""
+
 MAX_MERGED = 100
 """Maximum number of waiting messages that are merged without outputs before the newest; older ones
 are dropped, because the newest becomes older while they are merged."""
@@ -65,10 +74,14 @@ Handler = Callable[[JointValues, bool], None]
 class JointStateInput:
     """Subscription that passes joint states on in order, and says which need no outputs.
 
+    Messages that waited get outputs if that takes no longer than ``MIN_ALLOWANCE`` or an allowance,
+    which they consume, and which time without a backlog restores. After a pause of the machine all
+    of them therefore get outputs, and a node that is too slow soon computes those of the newest.
+
     Attributes:
         superseded: number of messages that were merged or dropped without outputs, because newer
             ones were waiting.
-        backlog: limits the time for outputs of waiting messages.
+        max_allowance: maximum allowance [s].
         topic: name of the topic before namespaces and remapping.
     """
 
@@ -87,14 +100,12 @@ class JointStateInput:
             on_malformed: called with the error if the bytes of a message cannot be read.
             topic: ``joint_states``, or ``dynamic_joint_states`` of ros2_control.
         """
-        self.superseded = 0
-        self.backlog = Backlog()
-        self._on_values = on_values
-        self._on_malformed = on_malformed
+        self.superseded, self.max_allowance = 0, MAX_ALLOWANCE
+        self._allowance = self._checked = self._last_end = 0.0
+        self._duration = 1e-5  # estimated time for a message [s]
+        self._on_values, self._on_malformed = on_values, on_malformed
         reader = JointStateReader(topic)
-        self._read = reader.read
-        self.topic = topic
-        self._last_end = 0.0
+        self._read, self.topic = reader.read, topic
         self._subscription = node.create_subscription(
             reader.kind,
             topic,
@@ -107,31 +118,31 @@ class JointStateInput:
     def _on_message(self, message: bytes) -> None:
         start = time.monotonic()
         was_waiting = start - self._last_end < BACK_TO_BACK_GAP
-        checks = was_waiting or self.backlog.is_due(start)
+        checks = was_waiting or start - self._checked > MIN_ALLOWANCE
         if checks and (queued := self._waiting()):
             start = self._pass_on_queue([message, *queued], start)
         else:
             if checks and not was_waiting:
-                self.backlog.restore(start)
+                restored = self._allowance + start - self._checked
+                self._allowance, self._checked = min(restored, self.max_allowance), start
             self._pass_on(message, True)
         self._last_end = time.monotonic()
-        self.backlog.record(self._last_end - start)
+        longest = max(self._last_end - start, self._duration / STEP)
+        self._duration = min(longest, self._duration * STEP)
 
     def _pass_on_queue(self, messages: list[bytes], start: float) -> float:
-        """Pass on messages that have waited; the backlog decides which of them get outputs.
-
-        Returns:
-            Time at which the processing of the newest of them began [s].
-        """
+        """Pass on messages that have waited; return when that of the newest began [s]."""
         *older, newest = messages
-        deadline = self.backlog.deadline(len(older) + 1, start)
+        allowed = max(self._allowance, MIN_ALLOWANCE)
+        # Older ones get outputs only if that is expected to end in time, and until the deadline.
+        deadline = start + (allowed if len(messages) * self._duration <= allowed else 0.0)
         for left, message in zip(range(len(older), 0, -1), older, strict=True):
             answer = time.monotonic() < deadline
             self.superseded += not answer
             if answer or left <= MAX_MERGED:
                 self._pass_on(message, answer)
-        now = time.monotonic()
-        self.backlog.spend(start, now)
+        now = self._checked = time.monotonic()
+        self._allowance = max(self._allowance - (now - start), 0.0)
         self._pass_on(newest, True)
         return now
 
@@ -221,11 +232,6 @@ def _incompatibility(
     return reason
 
 
-IMMOBILE = Explanation(
-    Reason.NO_MOVING_JOINT, 'the robot has no joint that moves, so that no joint state is about it'
-)
-
-
 def is_immobile(buffer: StateBuffer) -> bool:
     """Whether a robot has no moving joint and no moving base, so it needs no joint state."""
     return not (buffer.robot.nv or buffer.missing())
@@ -249,7 +255,8 @@ def waiting_for(
             f'joints of several coordinates do not come by joint_states; lock them: {names}',
         )
     if is_immobile(buffer):
-        return IMMOBILE
+        text = 'the robot has no joint that moves, so that no joint state is about it'
+        return Explanation(Reason.NO_MOVING_JOINT, text)
     missing = buffer.missing()
     if not missing:
         return Explanation(Reason.WAITING_FOR_STATES, 'the next joint state')
@@ -373,7 +380,7 @@ class RobotInputs:
         self._root_link = built.robot.model.frames[0].name
         # Poses of the base wait in another queue. With a large backlog, many old joint states would
         # all be combined with the same pose.
-        self.incoming.backlog.maximum = MIN_ALLOWANCE if buffer.has_base else MAX_ALLOWANCE
+        self.incoming.max_allowance = MIN_ALLOWANCE if buffer.has_base else MAX_ALLOWANCE
         self.buffer, self.state = buffer, buffer.state()
 
     def _on_joint_state(self, message: JointValues, answer: bool) -> None:

@@ -74,7 +74,7 @@ class Output:
             remapping.
         missing: why the middleware refused to create the publisher; '' if it did not.
         published: number of published messages.
-        publish_object, publish_bytes: publish a message, or a serialized one, without counting it.
+        limit: limits the rate.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Output:
         self.topic = name
         self.missing = ''
         self.published = 0
-        self._limit = RateLimit()
+        self.limit = RateLimit()
         self._subscribed = False
         self._next_check = 0.0
         self._publisher: Publisher[Any] | None = None
@@ -122,8 +122,7 @@ class Output:
             parameters = f'qos_overrides.{self.topic}.publisher'
             raise InvalidArgumentError(parameters, str(error), 'a policy of ROS') from error
         if self._publisher is not None:
-            self.publish_object = self._publisher.publish
-            self.publish_bytes = bytes_publisher(self._publisher)
+            self._publish_bytes = bytes_publisher(self._publisher)
         if isinstance(node, GuardedNode):
             node.outputs.append(self)
 
@@ -138,21 +137,11 @@ class Output:
             self._subscribed = self._publisher.get_subscription_count() > 0
         return self._subscribed
 
-    def passes(self, now: float, rate: float) -> bool:
-        """Return whether the rate limit allows a message now.
-
-        Args:
-            now: time of the steady clock [s].
-            rate: maximum rate [Hz]; 0: no limit.
-        """
-        # Fast path: usually the next message is not due yet.
-        return now >= self._limit.next and self._limit.passes(now, rate)
-
     def publish(self, message: Any) -> None:
         """Publish a message and count it."""
         if self._publisher is None:
             return
-        self.publish_object(message)
+        self._publisher.publish(message)
         self.published += 1
 
     def send(self, template: Template, stamp: bytes) -> None:
@@ -160,7 +149,7 @@ class Output:
         if self._publisher is None:
             return
         self.published += 1
-        self.publish_bytes(template.message(stamp))
+        self._publish_bytes(template.message(stamp))
 
     def wait_until_received(self) -> None:
         """Wait until reliable subscribers have received all, ``DELIVERY_TIMEOUT`` at most.
@@ -286,25 +275,16 @@ class Batch:
         self._outputs = [output for _, output, _ in filled]
         self.filling = Filling([message for _, _, message in filled])
 
-    def compute(self) -> bool:
-        """Write the inputs and run the kernels; return whether every kernel accepted its numbers.
+    def compute(self) -> None:
+        """Write the inputs and run the kernels.
 
         Raises:
-            Exception: the error of a component that writes its inputs.
+            Exception: the error of a component that writes its inputs, or of a kernel that refuses
+                its numbers.
         """
         for component in self._components:
             component.write_inputs()
-        return self.filling.run()
-
-    def explain(self) -> None:
-        """Run the kernels one by one, so that the first refusal raises its error.
-
-        Raises:
-            Exception: the error of a kernel that refuses its numbers, or of a component that writes
-                its inputs.
-        """
-        self.compute()
-        self.filling.explain()
+        self.filling.fill()
 
     def publish(self, stamp: bytes) -> None:
         """Publish all messages.
@@ -372,7 +352,7 @@ class Plan:
             ]
             self._report_lacking(lacking, state)
         return self._compute(
-            tuple(i for i, one in wanted if not one.rate or one.output.passes(now, one.rate))
+            tuple(i for i, one in wanted if not one.rate or one.output.limit.passes(now, one.rate))
         )
 
     def _update_subscribers(self, now: float) -> None:
@@ -398,19 +378,13 @@ class Plan:
                 self._batches.clear()
             batch = self._batches[due] = Batch([self._members[i] for i in due])
         try:
-            accepted = batch.compute()
-        except Exception:
-            accepted = False
-        if accepted:
-            return [batch]
-        # A kernel refused the state. Compute each component separately, so that the others publish.
-        components = list(dict.fromkeys(self._members[i][0] for i in due))
-        if len(components) > 1:
-            each = [tuple(i for i in due if self._members[i][0] is one) for one in components]
-            return [batch for own in each for batch in self._compute(own)]
-        try:
-            batch.explain()
+            batch.compute()
         except Exception as error:
+            # Compute each component separately, so that the others publish.
+            components = list(dict.fromkeys(self._members[i][0] for i in due))
+            if len(components) > 1:
+                each = [tuple(i for i in due if self._members[i][0] is one) for one in components]
+                return [batch for own in each for batch in self._compute(own)]
             components[0].failed(error)
             return []
         return [batch]

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ament_index_python.packages import get_package_share_directory
 from geometry_msgs.msg import PoseStamped, WrenchStamped
@@ -34,13 +34,13 @@ from dynamics_ros.simulation import (
     TIME_STEP_NS,
     Assembly,
     Sample,
-    SimulatedRobot,
 )
 from dynamics_ros.simulation.engines import wrench_about
 from dynamics_ros.wire.contact_messages import true_foot_contacts
 from dynamics_ros.wire.conversions import (
     float_array,
     joint_state,
+    motion_of,
     numbers,
     odometry,
     pose_stamped,
@@ -51,10 +51,6 @@ from dynamics_ros.wire.conversions import (
 from dynamics_ros.wire.services import by_name
 from dynamics_ros_msgs.msg import FootContacts
 from dynamics_ros_msgs.srv import ApplyWrench
-
-if TYPE_CHECKING:
-    from dynamics_ros.nodes.trajectory_server import TrajectoryServer
-
 
 DEFAULT_ROBOT = 'seven_joint_arm.urdf'
 
@@ -140,7 +136,6 @@ class RobotSimulator(GuardedNode):
             callback = partial(self._follow, handler, what)
             self.create_subscription(kind, f'~/{name}', callback, qos_profile_sensor_data)
         serve(self, ApplyWrench, '~/apply_wrench', self._on_apply_wrench)
-        self._trajectories = _trajectory_server(self, self._simulated)
         self._start_stamp = 0
         self._start_time = 0.0
         self.get_logger().info(
@@ -179,8 +174,6 @@ class RobotSimulator(GuardedNode):
                 self._simulated.step()
                 if self._simulated.time % self._publish_every == 0:
                     self._publish(self._simulated.sample())
-            if self._trajectories is not None:
-                self._trajectories.tick()
         except Exception:
             # A signal may have shut the context down between two messages; that is no error.
             if self.context.ok():
@@ -238,10 +231,14 @@ class RobotSimulator(GuardedNode):
         self._reach(self.robot.joint_names, message.data, _POSITION_TIME)
 
     def _on_trajectory(self, message: JointTrajectory) -> None:
-        if not message.points:
-            raise InvalidArgumentError('points', 'none', 'at least one')
-        last = message.points[-1]
-        self._reach(message.joint_names, last.positions, seconds(last.time_from_start))
+        if len(message.points) == 1:  # of a servo: from wherever the joints are
+            (point,) = message.points
+            self._reach(message.joint_names, point.positions, seconds(point.time_from_start))
+            return
+        motion, joints = motion_of(message), self.robot.joint_names
+        if sorted(motion.names) != sorted(joints):
+            raise InvalidArgumentError('joint_names', ', '.join(motion.names), ', '.join(joints))
+        self._simulated.follow_trajectory(motion.names, motion.time, motion.q, motion.v)
 
     def _reach(self, names: Sequence[str], positions: Sequence[float], duration: float) -> None:
         self._simulated.follow_positions(by_name('positions', names, positions), duration)
@@ -256,16 +253,6 @@ class RobotSimulator(GuardedNode):
             self._names.frame_of(request.expressed_in),
             numbers(request.point, 'point'),
         )
-
-
-def _trajectory_server(node: GuardedNode, simulated: SimulatedRobot) -> TrajectoryServer | None:
-    """Return the action server of a trajectory controller; None without control_msgs."""
-    try:
-        from .trajectory_server import TrajectoryServer
-    except ImportError as error:
-        node.get_logger().info(f'no action follow_joint_trajectory without control_msgs: {error}')
-        return None
-    return TrajectoryServer(node, simulated)
 
 
 def description_of(values: SimulatorParameters) -> str:

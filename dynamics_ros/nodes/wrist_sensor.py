@@ -175,19 +175,26 @@ class WristSensorInput:
         return self._sensor
 
     def judge(
-        self, state: RobotState, external: ExternalTorques, pipeline: ContactPipeline
-    ) -> ExternalTorques:
+        self, state: RobotState, external: ExternalTorques | None, pipeline: ContactPipeline
+    ) -> ExternalTorques | None:
         """Return the external torques with a contact that the sensor shows.
 
         Joint torques show a contact on any link, the sensor smaller ones behind it; what each of
-        them should see of the other's is compared.
+        them should see of the other's is compared. Without joint torques the contact of the sensor
+        is returned alone, with torques NaN, or None without a reading.
         """
-        self.warning, sensor = '', self._sensor
+        self.warning, self.place, sensor = '', Place.NOWHERE, self._sensor
         if sensor is None or self.reading is None:
-            self.place = Place.NOWHERE
             return external
         touched = sensor.touched
-        sensor.touches(self.values.contact_force)
+        if sensor.touches(self.values.contact_force) != touched:
+            self._since = state.time
+        report, link = pipeline.detector.report, self._link(sensor) if sensor.touched else ''
+        found = ContactState.CONTACT if sensor.touched else ContactState.NONE
+        found_here = ContactReport(found, link, report.collision_latched, self._since)
+        if external is None:
+            self.place = Place.BEHIND if sensor.touched else Place.NOWHERE
+            return ExternalTorques(np.full(sensor.robot.nv, np.nan), found_here)
         self.place = sensor.compared(state.q, external.values, pipeline.detector.thresholds[0])
         if self.place is Place.CONTRADICTED:
             force = float(np.linalg.norm(sensor.wrench[:3]))
@@ -196,32 +203,8 @@ class WristSensorInput:
                 f'the wrist sensor shows {force:.0f} N, and joint torques do not: check its bias '
                 f'(~/tare_wrist_sensor), its frame {sensor.frame!r}, and effort.*',
             )
-        report = external.report
-        if not sensor.touched or report.state is not ContactState.NONE:
-            return external
-        if not touched:
-            self._since = state.time
-        link = self._link(sensor)
-        report = replace(report, state=ContactState.CONTACT, link=link, since=self._since)
-        return external._replace(report=report)
-
-    def alone(self, state: RobotState, latched: bool) -> ExternalTorques | None:
-        """Return the contact that the sensor shows, without joint torques; None without a reading.
-
-        The external torques are NaN. ``latched``: whether a collision awaits its reset.
-        """
-        sensor = self._sensor
-        if sensor is None or self.reading is None:
-            self.place = Place.NOWHERE
-            return None
-        touched = sensor.touched
-        if sensor.touches(self.values.contact_force) != touched:
-            self._since = state.time
-        self.place = Place.BEHIND if sensor.touched else Place.NOWHERE
-        kind = ContactState.CONTACT if sensor.touched else ContactState.NONE
-        link = self._link(sensor) if sensor.touched else ''
-        torques = np.full(sensor.robot.nv, np.nan)
-        return ExternalTorques(torques, ContactReport(kind, link, latched, self._since))
+        alone = sensor.touched and external.report.state is ContactState.NONE
+        return external._replace(report=found_here) if alone else external
 
     @staticmethod
     def _link(sensor: WristSensor) -> str:

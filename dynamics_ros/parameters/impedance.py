@@ -139,17 +139,12 @@ class ImpedanceParameters(TargetParameters):
     )
     stiffness: tuple[float, ...] = parameter(
         (400.0, 400.0, 400.0, 10.0, 10.0, 10.0),
-        'Stiffness of the tool along and around x y z, or a symmetric 6 x 6 matrix row by row; '
+        'Stiffness of the tool along and around x y z of the root frame, or a symmetric 6 x 6 '
+        'matrix row by row; '
         '~/stiffness_command replaces it until the parameter is set again',
         'N/m, Nm/rad',
         (-MAX_STIFFNESS, MAX_STIFFNESS),
         sizes=(6, 36),
-    )
-    stiffness_frame: str = parameter(
-        '',
-        'Frame of the robot or of tf in whose axes the stiffness is given. The axes are those at '
-        'the time of setting, except that those of the controlled frame move with it. Empty: the '
-        'root frame',
     )
     damping_ratio: float = parameter(
         0.9, 'Damping ratio of all directions of the tool; 1: critical', limits=(0.05, 5.0)

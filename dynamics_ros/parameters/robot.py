@@ -19,6 +19,7 @@ REMOVED = {
     name: instead
     for instead, names in {
         'nothing: remove the line': 'unexplained.lowest unexplained.highest group_name',
+        'stiffness, a 6 x 6 matrix in the axes of the root frame': 'stiffness_frame',
         'torque.limit, and setpoint.linear_lead, which bounds the springs': 'energy.capacity',
         'the mode impedance, with a stiffness of 0 along the directions that are free': (
             'guiding.locked guiding.lower guiding.upper guiding.stiffness'

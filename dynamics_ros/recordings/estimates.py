@@ -92,8 +92,7 @@ class EstimateWriter:
                 ]
             self._filling = Filling([message for _, _, message in self._outputs])
         messages.write(state, external, place)
-        if not self._filling.run():
-            self._filling.explain()
+        self._filling.fill()
 
     def _frame_id_of(self, frame: str) -> str:
         return self._root_frame if frame == self._pipeline.robot.root_frame else frame

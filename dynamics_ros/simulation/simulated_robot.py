@@ -225,25 +225,16 @@ class SimulatedRobot:
         duration = max(duration, TIME_STEP_NS * 1e-9)
         motion.reach(_finite('positions', positions, len(positions)), self._time * 1e-9, duration)
 
-    def follow_trajectory(self, names: Sequence[str], time: Array, q: Array, v: Array) -> Array:
+    def follow_trajectory(self, names: Sequence[str], time: Array, q: Array, v: Array) -> None:
         """Follow a trajectory by the controllers, then hold its last positions.
 
         Args:
             names: names of all joints, in the order of the columns.
             time: (points) times from now on [s].
             q, v: (points, n) positions and velocities.
-
-        Returns:
-            Last positions (n), in the order of the robot's joints.
         """
         columns = [list(names).index(name) for name in self.robot.joint_names]
         self._commanded().follow(time, q[:, columns], v[:, columns], self._time * 1e-9)
-        return np.asarray(q[-1, columns])
-
-    def stand(self) -> None:
-        """Hold the current joint positions by the controllers."""
-        self.motion = None
-        self._commanded()
 
     def _commanded(self) -> CommandedMotion:
         """Reference motion for commands; the first command replaces the slow motion by it."""

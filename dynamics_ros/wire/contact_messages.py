@@ -37,7 +37,7 @@ class ContactMessages:
 
     Attributes:
         external_torques, contact_state: these messages.
-        foot_contacts: the message; None without feet, and until their kernel is compiled.
+        feet: message of the feet; empty without feet, and until their kernel is compiled.
         wrenches, estimates: messages of each contact frame; empty until their kernel is compiled.
     """
 
@@ -54,8 +54,6 @@ class ContactMessages:
         self._v, self._tau, self._torques, self._offset = np.zeros((4, robot.nv))
         self._thresholds = np.zeros((2, robot.nv))
         self._flags, self._location = np.zeros(3), np.zeros(12)
-        self._written_location: ContactLocation | None = None
-        self._tare: Array | None = None
         self._place = '', ''  # touched link, and frame of the contact point or ''
         self._stale: tuple[str, ...] = ()
         self._sources: tuple[Any, ...] = ()
@@ -79,7 +77,7 @@ class ContactMessages:
                 'collision_thresholds': entries(self._thresholds[1], order),
             },
         )
-        self.foot_contacts: Message | None = None
+        self.feet: list[Message] = []
         self.wrenches: list[Message] = []
         self.estimates: list[Message] = []
         self._complete = False
@@ -97,11 +95,10 @@ class ContactMessages:
                 self.wrenches.append(Message(partial(self._empty_wrench, i), wrench, (step,)))
                 prototype, fields = partial(self._empty_estimate, i), partial(self._estimate, i)
                 self.estimates.append(Message(prototype, fields, (step,)))
-        if feet is not None and self.foot_contacts is None and feet.ready:
+        if feet is not None and not self.feet and feet.ready:
             step, added = feet.step(self._q, self._v, self._torques, self._tau), True
-            self.foot_contacts = Message(self._empty_feet, self._feet, (step,))
-        missing = feet is not None and self.foot_contacts is None
-        self._complete = bool(self.wrenches) and not missing
+            self.feet.append(Message(self._empty_feet, self._feet_fields, (step,)))
+        self._complete = bool(self.wrenches) and (feet is None or bool(self.feet))
         return added
 
     def write(
@@ -122,11 +119,11 @@ class ContactMessages:
         pipeline.detector.write_thresholds(self._thresholds)
         point_known = location is not None and location.known
         self._flags[:] = report.state, point_known, report.collision_latched
-        if location is not self._written_location or pipeline.tare.offset is not self._tare:
-            self._write_rarely(location, pipeline.tare.offset)
+        self._offset[:] = pipeline.tare.offset
+        self._write_location(location)
         if self.wrenches:
             pipeline.prepare_wrenches(state)
-        if self.foot_contacts is not None and pipeline.feet is not None:
+        if self.feet and pipeline.feet is not None:
             self._v[:] = state.v
             self._tau[:] = pipeline.observer.torque_on_bodies(state.q, state.v, state.effort)
             pipeline.feet.prepare_step(state.stale_mask)
@@ -137,12 +134,11 @@ class ContactMessages:
         sources = state.stale, pipeline.uncertain_frames, pipeline.estimator.joint_count
         if sources != self._sources:
             self._stale, self._sources = state.stale, sources
-            for message in (*self.estimates, *self._feet_messages):
+            for message in (*self.estimates, *self.feet):
                 message.renew()
 
-    def _write_rarely(self, location: ContactLocation | None, offset: Array) -> None:
-        self._written_location, self._tare, place = location, offset, self._location
-        self._offset[:] = offset
+    def _write_location(self, location: ContactLocation | None) -> None:
+        place = self._location
         if location is None:
             place[:11], place[11] = 0.0, np.inf
             return
@@ -151,13 +147,8 @@ class ContactMessages:
 
     def renew(self) -> None:
         """Make all messages anew, because frame ids have changed."""
-        feet = self._feet_messages
-        for message in (self.contact_state, *feet, *self.wrenches, *self.estimates):
+        for message in (self.contact_state, *self.feet, *self.wrenches, *self.estimates):
             message.renew()
-
-    @property
-    def _feet_messages(self) -> list[Message]:
-        return [] if self.foot_contacts is None else [self.foot_contacts]
 
     def _empty_state(self) -> ContactStateMessage:
         joints, (link, point_frame) = self._pipeline.joint_names, self._place
@@ -205,7 +196,7 @@ class ContactMessages:
         assert self._pipeline.feet is not None
         return _no_contacts(header(Time(), self._root), self._pipeline.feet.feet)
 
-    def _feet(self) -> Fields:
+    def _feet_fields(self) -> Fields:
         assert self._pipeline.feet is not None
         forces, deviations, held, probabilities, touching, violations, degraded = (
             self._pipeline.feet.results

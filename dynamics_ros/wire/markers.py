@@ -1,6 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Markers for RViz: frames and the centre of mass, and obstacles that are given as markers."""
+"""Markers for RViz: frames, the centre of mass and contacts; obstacles that are given as markers.
+
+All are expressed in the root frame. In the frame of a link, RViz would need tf at the stamp of the
+marker, which robot_state_publisher, at 20 Hz, may not have published yet.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,21 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from dynamics_ros.collision import Obstacle
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.wire.conversions import Array, fill, header, pose_matrix, pose_message
+from dynamics_ros.estimation import (
+    ContactLocation,
+    ContactState,
+    ExternalTorques,
+    WrenchEstimate,
+)
+from dynamics_ros.estimation.samples.robot_state import RobotState
+from dynamics_ros.robot import Robot
+from dynamics_ros.wire.conversions import (
+    Array,
+    fill,
+    header,
+    pose_matrix,
+    time_message,
+)
 
 RED = ColorRGBA(r=0.9, g=0.2, b=0.2, a=1.0)
 GREEN = ColorRGBA(r=0.2, g=0.8, b=0.2, a=1.0)
@@ -23,77 +41,23 @@ BLUE = ColorRGBA(r=0.2, g=0.4, b=1.0, a=1.0)
 YELLOW = ColorRGBA(r=1.0, g=0.8, b=0.1, a=1.0)
 GREY = ColorRGBA(r=0.6, g=0.6, b=0.6, a=1.0)
 
+COLORS = {ContactState.NONE: GREY, ContactState.CONTACT: YELLOW, ContactState.COLLISION: RED}
+
 AXIS_THICKNESS = 0.08
 """Thickness of an axis, in lengths of the axis."""
 
-SPACE_WIDTH = 0.5
-"""Width of a space in a text, in heights of its letters."""
+TORQUE_TO_FORCE = 5.0
+"""Ratio of the lengths of the arrows of 1 Nm and 1 N, for torques of forces at 20 cm [1/m]."""
 
+DIAMETER, LETTERS = 0.02, 0.08
+"""Diameter of an arrow and height of the letters at a touched link [m]."""
 
-def frame_axes(header: Header, identifier: int, pose: Array, length: float) -> Marker:
-    """Return a marker of the axes of a frame: x red, y green, z blue.
-
-    Args:
-        header: header with the frame in which the pose is expressed.
-        identifier: unique number among the axes of one message.
-        pose: pose of the frame (4, 4).
-        length: length of an axis [m].
-    """
-    scale = Vector3(x=AXIS_THICKNESS * length)
-    marker = _marker(
-        header, 'frames', identifier, Marker.LINE_LIST, pose=pose_message(pose), scale=scale
-    )
-    origin = fill(Point(), (0.0, 0.0, 0.0))
-    for axis, color in enumerate((RED, GREEN, BLUE)):
-        marker.points += [origin, fill(Point(), [length * (i == axis) for i in range(3)])]
-        marker.colors += [color, color]
-    return marker
-
-
-def center_of_mass(header: Header, position: Array, diameter: float) -> Marker:
-    """Return a sphere at the centre of mass (3), with a diameter [m]."""
-    scale = Vector3(x=diameter, y=diameter, z=diameter)
-    marker = _marker(header, 'center_of_mass', 0, Marker.SPHERE, scale=scale, color=YELLOW)
-    fill(marker.pose.position, position)
-    return marker
-
-
-def arrow(
-    header: Header,
-    namespace: str,
-    identifier: int,
-    start: Array,
-    vector: Array,
-    diameter: float,
-    color: ColorRGBA,
-) -> Marker:
-    """Return an arrow from a point (3) along a vector (3), with a shaft diameter [m]."""
-    points = [fill(Point(), start), fill(Point(), start + vector)]
-    scale = Vector3(x=diameter, y=2.0 * diameter, z=0.0)
-    return _marker(
-        header, namespace, identifier, Marker.ARROW, points=points, scale=scale, color=color
-    )
-
-
-def label(header: Header, namespace: str, text: str, height: float, color: ColorRGBA) -> Marker:
-    """Return a text that faces the viewer; the caller sets its ``pose.position``.
-
-    Args:
-        header: header with the frame in which the position is expressed.
-        namespace: namespace of the marker, its only one.
-        text: the text.
-        height: height of a capital letter [m].
-        color: colour of the letters.
-    """
-    # RViz uses scale.x as the width of a space, and 1 m if it is 0.
-    scale = Vector3(x=SPACE_WIDTH * height, z=height)
-    return _marker(
-        header, namespace, 0, Marker.TEXT_VIEW_FACING, text=text, scale=scale, color=color
-    )
+FORCE = 'contact_force'
+"""Namespace of the arrow at a known contact point."""
 
 
 def empty_frames(root: str, count: int, length: float, diameter: float) -> MarkerArray:
-    """Return the markers of frames and of the centre of mass, for a template.
+    """Return the axes of frames, x red, y green, z blue, and the centre of mass, for a template.
 
     Args:
         root: frame id of the poses.
@@ -101,27 +65,82 @@ def empty_frames(root: str, count: int, length: float, diameter: float) -> Marke
         length: length of an axis [m].
         diameter: diameter of the centre of mass [m]; 0: no centre of mass.
     """
-    head = header(Time(), root)
-    result = [frame_axes(head, i, np.eye(4), length) for i in range(count)]
+    head, result = header(Time(), root), []
+    tips = [fill(Point(), length * axis) for axis in np.eye(3)]
+    for i in range(count):
+        scale = Vector3(x=AXIS_THICKNESS * length)
+        axes = _marker(head, 'frames', i, Marker.LINE_LIST, scale=scale)
+        axes.points = [point for tip in tips for point in (Point(), tip)]
+        axes.colors = [color for color in (RED, GREEN, BLUE) for _ in range(2)]
+        result.append(axes)
     if diameter:
-        result.append(center_of_mass(head, np.zeros(3), diameter))
+        scale = Vector3(x=diameter, y=diameter, z=diameter)
+        sphere = _marker(head, 'center_of_mass', 0, Marker.SPHERE, scale=scale, color=YELLOW)
+        result.append(sphere)
     return MarkerArray(markers=result)
 
 
-def deletions(header: Header, namespaces: Sequence[str], first: int, count: int) -> list[Marker]:
-    """Return markers that delete the identifiers ``first`` to ``count`` - 1 of each namespace."""
-    return [deletion(header, name, i) for name in namespaces for i in range(first, count)]
+def contact_markers(
+    robot: Robot,
+    state: RobotState,
+    external: ExternalTorques,
+    estimates: Sequence[WrenchEstimate],
+    location: ContactLocation | None,
+    root: str,
+    force_scale: float,
+) -> MarkerArray:
+    """Return arrows of forces and torques at contact frames and point, and the touched link's name.
+
+    Args:
+        robot, state: the robot and its state.
+        external: external torques with the state of the contact.
+        estimates: estimated wrenches.
+        location: location of the contact, or None.
+        root: frame id of the root frame.
+        force_scale: length of an arrow per force [m/N].
+    """
+    head, report = header(time_message(state.time), root), external.report
+    link = location.link if location else report.link
+    poses, color, result = robot.all_frames(state.q), COLORS[report.state], []
+
+    def pose_of(frame: str) -> Array:
+        at_root = frame == robot.root_frame
+        return np.eye(4) if at_root else poses[robot.frame_names.index(frame)]
+
+    def arrow(name: str, identifier: int, start: Array, vector: Array) -> None:
+        # RViz takes the diameters of shaft and head from the scale.
+        points = [fill(Point(), start), fill(Point(), start + vector)]
+        scale = Vector3(x=DIAMETER, y=2.0 * DIAMETER)
+        fields = {'points': points, 'scale': scale, 'color': color}
+        result.append(_marker(head, name, identifier, Marker.ARROW, **fields))
+
+    for i, estimate in enumerate(estimates):
+        pose = pose_of(estimate.expressed_in)
+        R, start = pose[:3, :3], pose[:3, :3] @ estimate.reference_point + pose[:3, 3]
+        arrow('force', i, start, force_scale * R @ estimate.wrench[:3])
+        arrow('torque', i, start, TORQUE_TO_FORCE * force_scale * R @ estimate.wrench[3:])
+    if link:
+        # RViz uses scale.x as the width of a space, and 1 m if it is 0.
+        scale, text = Vector3(x=0.5 * LETTERS, z=LETTERS), f'{report.state.name.lower()}: {link}'
+        label = _marker(head, 'link', 0, Marker.TEXT_VIEW_FACING, text=text, scale=scale)
+        label.color = color
+        fill(label.pose.position, pose_of(link)[:3, 3])
+        result.append(label)
+    else:
+        result.append(_marker(head, 'link', 0, Marker.ARROW, action=Marker.DELETE))
+    if location is None or not location.point_frame or not location.known:
+        result.append(_marker(head, FORCE, 0, Marker.ARROW, action=Marker.DELETE))
+    else:
+        pose = pose_of(location.link)
+        # The tip of the arrow is at the surface, so the arrow lies on the side of the pusher.
+        vector = force_scale * pose[:3, :3] @ location.force
+        arrow(FORCE, 0, pose[:3, :3] @ location.point + pose[:3, 3] - vector, vector)
+    return MarkerArray(markers=result)
 
 
-def deletion(header: Header, namespace: str, identifier: int = 0) -> Marker:
-    """Return a marker that deletes the marker of a namespace and identifier."""
-    return _marker(header, namespace, identifier, Marker.ARROW, action=Marker.DELETE)
-
-
-def _marker(header: Header, namespace: str, identifier: int, kind: int, **fields: Any) -> Marker:
-    marker = Marker(header=header, ns=namespace, id=identifier, type=kind, **fields)
-    if 'pose' not in fields:
-        marker.pose.orientation.w = 1.0
+def _marker(head: Header, namespace: str, identifier: int, kind: int, **fields: Any) -> Marker:
+    marker = Marker(header=head, ns=namespace, id=identifier, type=kind, **fields)
+    marker.pose.orientation.w = 1.0
     return marker
 
 

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from struct import calcsize
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,13 +12,13 @@ from numpy.typing import NDArray
 from rclpy.serialization import serialize_message
 
 from dynamics_ros.kernels import Copy, Kernel, Program, Step
-from dynamics_ros.wire.cdr import CODES, ENCAPSULATION, STAMP, Field, Layout, LayoutError
+from dynamics_ros.wire.cdr import CODES, ENCAPSULATION, STAMP, Layout, LayoutError
 from dynamics_ros.wire.conversions import Array
 
 STAMP_PATH = 'header.stamp.sec'
 
-FLAGS = frozenset((CODES['boolean'], CODES['uint8']))
-"""Codes of numbers of one byte, which are written as ``uint8``."""
+KINDS = {CODES['boolean']: CODES['uint8']}
+"""Codes of numbers that are written as those of another code."""
 
 
 class Template:
@@ -51,9 +50,13 @@ class Template:
         buffer = bytearray(8 - ENCAPSULATION) + bytearray(layout.size)
         whole = memoryview(buffer)[8 - ENCAPSULATION :]
         whole[:] = data[: layout.size]
-        self.numbers = tuple(
-            np.frombuffer(whole, _kind(one[0]), offset=one[0].offset, count=sum(map(_count, one)))
+        places = [
+            (np.dtype(KINDS.get(one[0].code, one[0].code)), one[0].offset, one[-1].end)
             for one in fields
+        ]
+        self.numbers = tuple(
+            np.frombuffer(whole, kind, (end - begin) // kind.itemsize, begin)
+            for kind, begin, end in places
         )
         stamped = [field for field in layout.fields if f'.{field.path}'.endswith(f'.{STAMP_PATH}')]
         self.stamps = [whole[field.offset : field.offset + STAMP.size] for field in stamped]
@@ -154,7 +157,7 @@ class Filling:
     """Program that fills several messages: their kernels and copies, each once.
 
     Attributes:
-        templates: the messages, filled after ``run``.
+        templates: the messages, filled after ``fill``.
         final: whether making it again would give the same program; False while a kernel is being
             compiled.
     """
@@ -170,17 +173,18 @@ class Filling:
         self._program = Program([*steps.values()])
         self.final = self._program.final
 
-    def run(self) -> bool:
-        """Fill the messages; return whether every kernel accepted its numbers."""
+    def fill(self) -> None:
+        """Fill the messages.
+
+        Raises:
+            Exception: the error of the first kernel that refuses its numbers.
+        """
         for message, template in zip(self._messages, self.templates, strict=True):
             if message.current is not template:  # names have changed
                 self._make()
                 break
-        return self._program.run()
-
-    def explain(self) -> None:
-        """Run the kernels one by one, so that the first refusal raises its error."""
-        self._program.explain()
+        if not self._program.run():
+            self._program.explain()
 
 
 def entries(array: Array, indices: slice | NDArray[np.intp]) -> Source:
@@ -199,11 +203,3 @@ def _copies(source: Array | Sequence[Array], target: Array) -> Iterator[Copy]:
     for array in arrays:
         yield Copy(array, target[begin : begin + array.size])
         begin += array.size
-
-
-def _kind(field: Field) -> str:
-    return 'B' if field.code in FLAGS else field.code
-
-
-def _count(field: Field) -> int:
-    return len(field.data) // calcsize(field.code)

@@ -34,7 +34,7 @@ def test_a_joint_whose_torque_nothing_bounds_is_not_commanded():
 def test_a_joint_beyond_the_share_of_its_speed_ends_what_the_arm_does(given, brakes):
     robot = Robot.from_urdf(ARM)
     values = ImpedanceParameters(**given)
-    settings = arm_settings(robot, values, np.diag(values.stiffness), np.eye(3))
+    settings = arm_settings(robot, values, np.diag(values.stiffness))
     arm = CompliantArm(ImpedanceController(robot, 'tool0'), settings)
     q, v = robot.neutral(), np.zeros(robot.nv)
     arm.start(q, v)

@@ -122,16 +122,6 @@ def test_simulated_time_is_that_of_the_stamps(clock, speed):
     assert last == pytest.approx(0.001)
 
 
-def test_what_is_reckoned_counts_the_time_that_has_passed(clock):
-    one = StateTiming()
-    one.start(0)
-    for k in range(200):
-        clock.now += 0.001
-        answer(one, clock, k * MILLISECOND)
-    clock.now += 0.04
-    assert one.passed(0.04) == pytest.approx(0.04)
-
-
 ROBOT = Robot.from_urdf(Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf')
 HOME = comfortable_posture(ROBOT, 'tool0')
 DT = 1e-3

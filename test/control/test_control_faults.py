@@ -11,20 +11,15 @@ import numpy as np
 import pytest
 from few_joint_arms import few_joint_arm
 from patience import times
-from scipy.spatial.transform import Rotation
 from test_control_compliant_arm import DT, HOME, ROBOT, Plant
 
 from benchmarks.control_faults import ALLOWED, DRIVERS, FAULTS, Cell, cells
 from dynamics_ros import Robot
-from dynamics_ros.commanding.joint_states import softened
 from dynamics_ros.control import (
     ArmSettings,
     Compliance,
     CompliantArm,
     ImpedanceController,
-    ImpedanceGains,
-    ImpedanceState,
-    ImpedanceTarget,
     MotionCheck,
 )
 from dynamics_ros.reasons import Reason
@@ -120,36 +115,6 @@ def test_springs_of_joint_ranges_do_not_swing_a_light_wrist(dt):
             v = v + 5e-4 * robot.forward_dynamics(q, v, tau)
             q = robot.integrate(q, 5e-4 * v)
     assert np.abs(v).max() < 0.02
-
-
-@pytest.mark.parametrize('dt', [0.001, 0.004, 0.02])
-def test_the_stiffness_that_the_interval_allows_is_that_of_the_torques(dt):
-    """The law is softer about a light wrist; how much is reported once."""
-    cell = next(cells('xarm7', 0.0))
-    cell.place()
-    arm, robot, small = cell.prepared.arm, cell.robot, 1e-4
-    controller = arm.controller
-    gains = ImpedanceGains(
-        robot,
-        arm.settings.compliance.stiffness,
-        np.zeros(6),
-        joints={'max_torque_rate': np.inf, 'max_torque': np.inf},
-    )
-    target, state = controller.target_at(cell.q), ImpedanceState(cell.q, cell.v, dt)
-    torques = []
-    for turn in (-small, small):
-        pose = target.pose.copy()
-        pose[:3, :3] = Rotation.from_rotvec([0.0, turn, 0.0]).as_matrix() @ pose[:3, :3]
-        moved = ImpedanceTarget(pose, cell.q)
-        torques.append(controller.step(state, moved, gains, controller.start(cell.q)).tau)
-    J = robot.jacobian(cell.q, cell.frame)
-    wrench = np.linalg.lstsq(J.T, (torques[1] - torques[0]) / (2.0 * small), rcond=None)[0]
-    assert arm.held_stiffness(dt)[4] == pytest.approx(wrench[4], rel=1e-5)
-    warning = softened(arm, dt)
-    assert bool(warning) == (dt > 0.001)
-    if warning:
-        assert warning.reason.value == 'stiffness_reduced'
-        assert f'{wrench[4]:.3g} Nm/rad about y, instead of 10' in warning
 
 
 @pytest.mark.parametrize('name', ['arm', 'xarm7'])

@@ -221,16 +221,6 @@ class TestTare:
         fill(tare, [3.0, 0.0, 0.0], seconds=0.5, start=last + MILLISECOND)
         assert tare.take().reason == 'noisy'
 
-    def test_a_tare_can_be_undone_step_by_step(self):
-        tare = Tare(3)
-        last = fill(tare, [1.0, 1.0, 1.0])
-        tare.take()
-        fill(tare, [2.0, 2.0, 2.0], start=last + MILLISECOND)
-        tare.take()
-        assert tare.undo() and tare.offset == pytest.approx([1.0, 1.0, 1.0])
-        assert tare.undo() and not tare.offset.any()
-        assert not tare.undo()
-
     @pytest.mark.parametrize('setting', ['window', 'max_velocity'])
     def test_a_bad_setting_is_named(self, setting):
         with pytest.raises(InvalidArgumentError, match=rf'^{setting}'):

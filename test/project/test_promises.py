@@ -180,7 +180,8 @@ INTERFACES = {
         'test_it_stops_at_once_when_a_position_is_not_finite',
     ),
     'A command that is not finite, has no unit quaternion': (
-        'test_nonsense_halts_it_with_the_reason',
+        'test_what_ends_a_motion_ends_it_by_a_ramp',
+        'test_a_frame_that_nobody_knows_halts_it_with_the_reason',
         'test_a_quaternion_that_is_not_of_unit_length_is_refused',
     ),
     'A twist beyond `speed.linear` or `speed.angular` is scaled': (

@@ -25,28 +25,21 @@ ROUNDING = 1e-14
 RNG = np.random.default_rng(7)
 
 
-def random_pose() -> Pose:
-    x, y, z, w = (quaternion := RNG.normal(size=4)) / np.linalg.norm(quaternion)
+def random_pose(half_turn: bool) -> Pose:
+    quaternion = RNG.normal(size=4) * [1.0, 1.0, 1.0, not half_turn]
+    x, y, z, w = quaternion / np.linalg.norm(quaternion)
     pose = Pose(orientation=Quaternion(x=x, y=y, z=z, w=w))
     pose.position.x, pose.position.y, pose.position.z = RNG.normal(size=3).tolist()
     return pose
 
 
 def test_a_pose_survives_the_way_to_a_matrix_and_back():
-    for _ in range(200):
-        pose = random_pose()
+    for k in range(200):
+        pose = random_pose(half_turn=k % 4 == 0)
         matrix = convert.pose_matrix(pose, 'pose')
         back = convert.pose_message(matrix)
         assert_allclose(convert.pose_matrix(back, 'pose'), matrix, atol=ROUNDING)
         assert back.orientation.w >= 0.0
-
-
-def test_half_turns_about_every_axis_have_a_quaternion():
-    for axis in (*np.eye(3), *RNG.normal(size=(20, 3))):
-        x, y, z = axis / np.linalg.norm(axis)
-        matrix = convert.pose_matrix(Pose(orientation=Quaternion(x=x, y=y, z=z, w=0.0)), 'pose')
-        back = convert.pose_matrix(convert.pose_message(matrix), 'pose')
-        assert_allclose(back, matrix, atol=ROUNDING)
 
 
 @pytest.mark.parametrize('scale', [0.0, 0.5, 1.01, 2.0])
@@ -79,11 +72,8 @@ def test_six_vectors_are_linear_first():
     assert (wrench.force.x, wrench.torque.z) == (1.0, 6.0)
 
 
-def test_stamps_are_exact_integers():
+def test_stamps_and_durations_are_exact_integers():
     assert convert.nanoseconds(Time(sec=1_700_000_000, nanosec=1)) == 1_700_000_000_000_000_001
-
-
-def test_a_duration_below_one_second_has_no_negative_nanoseconds():
     assert convert.duration_message(0.25) == Duration(sec=0, nanosec=250_000_000)
 
 
@@ -96,14 +86,10 @@ def test_an_inertia_is_symmetric_and_survives():
     assert convert.inertia_message(mass, center, inertia) == message
 
 
-def test_a_planar_base_is_its_place_and_heading():
+def test_a_planar_base_is_its_place_and_heading_and_stays_in_its_plane():
     pose = Pose(orientation=Quaternion(z=math.sin(0.6), w=math.cos(0.6)))
     pose.position.x, pose.position.y = 1.0, 2.0
     assert_allclose(planar_base(convert.pose_values(pose), 'pose'), [1.0, 2.0, 1.2], atol=ROUNDING)
-
-
-def test_a_planar_base_that_leaves_its_plane_is_refused():
-    pose = Pose()
     pose.position.z = 0.5
     with pytest.raises(InvalidArgumentError, match='plane'):
         planar_base(convert.pose_values(pose), 'pose')

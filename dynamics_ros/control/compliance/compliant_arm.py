@@ -10,11 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics_ros.algorithms.control.command import MAX_INTERVAL, NOMINAL_INTERVAL
-from dynamics_ros.algorithms.control.sampled import (
-    SHARE_OF_SPRING,
-    bounded_by_samples,
-    mobility_factor,
-)
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.linear_systems import Array
 
@@ -158,24 +153,6 @@ class CompliantArm:
         if not 0.0 < interval < MAX_INTERVAL:
             return False
         return bool(self._response(self._gains, interval, 0.0 * self._efforts)[0] < SETTLING)
-
-    def held_stiffness(self, interval: float) -> Array:
-        """Stiffness (6) along and around its axes that the law exerts if torques change so rarely.
-
-        Args:
-            interval: between two changes [s].
-        """
-        robot, tool, compliance = self.controller.robot, self.pose, self.settings.compliance
-        axes = compliance.axes
-        if compliance.axes_of_tool:
-            axes = tool[:3, :3] @ axes
-        turned = np.kron(np.eye(2), axes.T)
-        J = turned @ robot.jacobian(self.q, self.controller.frame)
-        columns = np.linalg.solve(robot.mass_matrix(self.q), J.T).T
-        factor = mobility_factor(list(J), list(columns))
-        rows, gain = list(compliance.stiffness), interval**2 / SHARE_OF_SPRING
-        # The rows as a wrench: one of each column.
-        return np.diag(bounded_by_samples(rows, factor, gain, rows))
 
     def check(
         self, settings: ArmSettings, guided: bool, interval: float = NOMINAL_INTERVAL

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +22,7 @@ sys.path.append(str(Path(__file__).parents[2] / 'identification'))
 from action_msgs.msg import GoalStatus
 from geometry_msgs.msg import WrenchStamped
 from rclpy.action import ActionClient
-from ros_harness import client, running
+from ros_harness import client, result_of, running, send_goal
 from sensor_msgs.msg import JointState
 from simulated_arm import COULOMB, OFFSET, VISCOUS, efforts, motion, truth
 from std_srvs.srv import Trigger
@@ -92,19 +92,7 @@ def moving(ros, seed=0, joints=range(7), push=0.0, effort=True, gravity=None):
         yield
 
 
-def accepted(ros, actions, states, feedback=None, **goal):
-    sent = actions.send_goal_async(
-        Calibrate.Goal(**goal),
-        feedback_callback=None if feedback is None else lambda m: feedback.append(m.feedback),
-    )
-    ros.wait_for(sent.done, meanwhile=lambda: next(states), period=0.001)
-    return sent.result()
-
-
-def result_of(ros, handle, states):
-    got = handle.get_result_async()
-    ros.wait_for(got.done, meanwhile=lambda: next(states), period=0.002)
-    return got.result()
+accepted = partial(send_goal, Calibrate)
 
 
 def felt(ros, received, field, seed):

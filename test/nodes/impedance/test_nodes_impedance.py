@@ -156,8 +156,6 @@ def test_a_wrench_presses_and_another_stiffness_gives_way(held):
     assert held.ros.set_parameter(NODE, 'stiffness', [400.0] * 3 + [12.0] * 3).successful
     for value in ([1.0] * 7, [-5.0] + [1.0] * 5):
         assert not held.ros.set_parameter(NODE, 'stiffness', value).successful
-    assert not held.ros.set_parameter(NODE, 'stiffness_frame', 'nowhere').successful
-    assert held.ros.set_parameter(NODE, 'stiffness_frame', TOOL).successful
 
 
 def test_a_pause_has_it_follow_nothing(held):
@@ -190,7 +188,6 @@ def test_a_hand_leads_it(held):
     [
         ('frame', 'base_link', "frame: no joint moves 'base_link'"),
         ('frame', 'nowhere', "frame: unknown frame 'nowhere'"),
-        ('stiffness_frame', 'nowhere', "stiffness_frame: unknown frame 'nowhere'"),
         ('stiffness', [float('nan')] * 6, 'stiffness: nan'),
         ('stiffness', [1.0] * 5, 'stiffness: has 5 values'),
         ('posture.stiffness', [1e300], 'posture.stiffness: 1e+300'),

@@ -18,17 +18,14 @@ from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
 from few_joint_arms import ARMS, few_joint_arm
 from geometry_msgs.msg import PoseStamped, TransformStamped
-from impedance_harness import NAMES, NODE, ROBOT, TOOL, TOPIC, Q, played_arm
+from impedance_harness import NAMES, NODE, ROBOT, TOPIC, Q, played_arm
 from lifecycle_msgs.srv import ChangeState
-from rcl_interfaces.msg import Log
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
 from ros_harness import client, description, running, stamp_of, tf2_for_nodes
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Float64MultiArray
 from tf2_msgs.msg import TFMessage
-
-from dynamics_ros.simulation import comfortable_posture
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
@@ -388,30 +385,6 @@ def test_a_flood_of_targets_and_of_parameters(stormed):
     stormed.hear(300, flood)
     led_again(stormed)
     stormed.ros.node.destroy_client(setter)
-
-
-def test_the_node_reports_once_that_a_wrist_is_softer_than_its_settings():
-    rest, home = np.zeros(len(NAMES)), comfortable_posture(ROBOT, TOOL)
-    parameters = {'robot_description': description(), 'command_joints': NAMES}
-    parameters |= {'joint_state_timeout': 5.0}
-    with running(NODE, DOMAIN + 1, parameters), client(DOMAIN + 1) as ros:
-        statuses = ros.listen(DiagnosticStatus, f'/{NODE}/status', 200)
-        ros.listen(Float64MultiArray, TOPIC, 5000)
-        logs = ros.listen(Log, '/rosout', 200)
-
-        def warned():
-            found = [{x.key: x.value for x in m.values} for m in statuses]
-            return [x['stiffness_reduced'] for x in found if 'stiffness_reduced' in x]
-
-        ros.wait_for(
-            lambda: len(warned()) > 2,
-            meanwhile=lambda: ros.publish_joint_state(
-                ros.joint_state(NAMES, home, rest, rest, step=0.004)
-            ),
-            period=0.004,
-        )
-        assert 'Nm/rad about' in warned()[0]
-        assert sum(m.msg == warned()[0] for m in logs) == 1
 
 
 @pytest.mark.parametrize(('name', 'angle', 'said'), [

@@ -1,6 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A node that has been standing still answers what waits; one that is too slow the newest."""
+"""A node that has been standing still answers what waits; one that is too slow the newest.
+
+What is no joint state is refused and counted.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from rclpy.serialization import serialize_message
 from ros_harness import client, running
 from sensor_msgs.msg import JointState
 
-from dynamics_ros.estimation.samples.backlog import MAX_ALLOWANCE
+from dynamics_ros.nodes.inputs import MAX_ALLOWANCE
 from dynamics_ros_msgs.msg import ExternalWrench
 
 pytestmark = pytest.mark.ros
@@ -179,3 +182,28 @@ def test_a_node_that_is_too_slow_answers_the_newest_and_counts_the_others(ros):
         assert unknown >= 0
         # The queue would make them late by a thousand answers.
         assert np.median(source.lags) < MAX_ALLOWANCE
+
+
+def test_bytes_that_are_no_joint_state_are_refused_and_counted_and_the_node_goes_on(ros):
+    with running('dynamics_ros', DOMAIN, {'robot_description': ARM}) as node:
+        torques = ros.listen(JointState, TORQUES, DEEP)
+        state = ros.joint_state(NAMES, Q, np.zeros(7), ROBOT.gravity(Q))
+        ros.exchange(state, torques)
+        good = serialize_message(state)
+        lengths = good[:12] + b'\xff' * (len(good) - 12)
+        broken = [good[:20], b'', good[:3], lengths, bytes(4), b'\0\1\0\0' + bytes(2**20)]
+
+        def send():
+            for data in broken:
+                ros._publishers['/joint_states'].publish(data)
+
+        ros.wait_for(
+            lambda: (
+                int(ros.values('dynamics_node').get('refused: malformed bytes', 0)) >= len(broken)
+            ),
+            meanwhile=send,
+            period=0.2,
+        )
+        state = ros.joint_state(NAMES, Q, np.zeros(7), ROBOT.gravity(Q))
+        assert_allclose(ros.exchange(state, torques).effort, ROBOT.gravity(Q), atol=SAME)
+        assert 'unexpected' not in node.printed

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ pytest.importorskip('rclpy')
 from action_msgs.msg import GoalStatus
 from arm import ARM, NAMES, ROBOT
 from rclpy.action import ActionClient
-from ros_harness import LATCHED, client, running
+from ros_harness import LATCHED, client, result_of, running, send_goal
 from sensor_msgs.msg import JointState
 
 from dynamics_ros.estimation import EffortModel
@@ -64,19 +65,7 @@ def motion(ros):
         yield
 
 
-def accepted(ros, actions, states, feedback=None, **goal):
-    sent = actions.send_goal_async(
-        IdentifyPayload.Goal(**goal),
-        feedback_callback=None if feedback is None else lambda m: feedback.append(m.feedback),
-    )
-    ros.wait_for(sent.done, meanwhile=lambda: next(states), period=0.001)
-    return sent.result()
-
-
-def result_of(ros, handle, states):
-    got = handle.get_result_async()
-    ros.wait_for(got.done, meanwhile=lambda: next(states), period=0.001)
-    return got.result()
+accepted = partial(send_goal, IdentifyPayload)
 
 
 def set_gravity(ros, z):

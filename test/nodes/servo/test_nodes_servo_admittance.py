@@ -84,8 +84,7 @@ class Guided(MovingPlay):
             self.ros.publish(f'{SERVO}/admittance/enable', Bool(data=self.held))
 
     def spend(self, seconds):
-        end = time.monotonic() + seconds
-        self.ros.wait_for(lambda: time.monotonic() > end, meanwhile=self.live, period=0.004)
+        self.pass_time(seconds, self.live)
 
     def wait(self, words):
         return self.wait_for_status(words, self.live)

@@ -135,16 +135,11 @@ FAULTS = {
 }
 
 
-def pass_time(play, seconds, meanwhile):
-    end = time.monotonic() + seconds
-    play.ros.wait_for(lambda: time.monotonic() > end, meanwhile=meanwhile, period=0.002)
-
-
 def begin(play):
     """At rest near the end of a range, honest, and following."""
     play.gain, play.report_of = 1.0, lambda q: q
     play.twist, play.frame_id = [0.0] * 6, 'tool0'
-    pass_time(play, 0.5, play.report)
+    play.pass_time(0.5, play.report)
     del play.commands[:]
     play.q = Q.copy()
     play.q[TURN] = ROBOT.upper_limits[TURN] - 0.5
@@ -182,18 +177,18 @@ def test_frozen_states_stop_it_on_every_interface(moving):
 
 def assert_is_stopped(moving, fault, led_before):
     begin(moving)
-    pass_time(moving, led_before, moving.both)
+    moving.pass_time(led_before, moving.both)
     moving.report_of = FAULTS[fault](moving.q)
     before = moving.q
     # On a busy machine, targets are late and motions are interrupted.
     moving.ros.wait_for(
         lambda: 'halted' in moving.status, meanwhile=moving.both, period=0.002, patience=20.0
     )
-    pass_time(moving, 0.5, moving.both)
+    moving.pass_time(0.5, moving.both)
     assert_halted(moving, before)
     # It remembers that when targets pause.
-    pass_time(moving, 0.4, moving.report)
-    pass_time(moving, 0.2, moving.both)
+    moving.pass_time(0.4, moving.report)
+    moving.pass_time(0.2, moving.both)
     assert_halted(moving, before)
     # And it goes on when the states are right again.
     moving.report_of = lambda q: q
@@ -209,8 +204,8 @@ def test_short_motions_on_frozen_states_do_not_add_up(moving):
     before = moving.q
     moving.report_of = lambda _: before
     for _ in range(6):
-        pass_time(moving, 0.1, moving.both)
-        pass_time(moving, 0.6, moving.report)
+        moving.pass_time(0.1, moving.both)
+        moving.pass_time(0.6, moving.report)
     assert_halted(moving, before)
 
 
@@ -218,11 +213,11 @@ def test_short_motions_on_frozen_states_do_not_add_up(moving):
 def test_a_robot_that_moves_the_other_way_is_stopped(moving):
     begin(moving)
     moving.gain, before = -1.0, moving.q
-    pass_time(moving, 1.0, moving.both)
+    moving.pass_time(1.0, moving.both)
     assert_halted(moving, before)
     # It stays there until somebody accepts that.
     moving.gain = 1.0
-    pass_time(moving, 0.5, moving.both)
+    moving.pass_time(0.5, moving.both)
     assert_halted(moving, before)
     moving.ros.call(SetBool, f'{SERVO}/pause', SetBool.Request(data=False))
     moving.wait_for_status('following', moving.both)
@@ -244,12 +239,12 @@ def test_repeated_samples_and_an_inexact_velocity_do_not_stop_it(moving):
     del moving.statuses[:]
     for _ in range(6):
         moving.twist[5] = -moving.twist[5]
-        pass_time(moving, 0.7, moving.both)
+        moving.pass_time(0.7, moving.both)
     assert not any('halted' in status.message for status in moving.statuses)
     path = np.array(moving.path)[:, TURN]
     assert path.max() - path.min() > 0.3
     # The end of a range is the end.
     moving.twist[5] = abs(moving.twist[5])
-    pass_time(moving, 1.5, moving.both)
+    moving.pass_time(1.5, moving.both)
     assert_in_range(moving)
     assert ROBOT.upper_limits[TURN] - moving.q[TURN] < 0.1
