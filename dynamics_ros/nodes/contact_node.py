@@ -98,8 +98,8 @@ def pipeline_details(pipeline: ContactPipeline) -> dict[str, str]:
     values['friction adaptation'] = 'on'
     for name, i in pipeline.robot.joint_v_indices.items():
         values[f'friction adaptation: {name}'] = (
-            f'{adaptation.change[i]:+.3f} +- {adaptation.deviation[i]:.3f} of at most '
-            f'{adaptation.bound[i]:.3f} Nm or N, {adaptation.reasons[i]}'
+            f'{adaptation.change[i]:+.3f} of at most {adaptation.bound[i]:.3f} Nm or N, '
+            f'{adaptation.reasons[i]}'
         )
     return values
 
@@ -336,24 +336,18 @@ class Contact(RobotComponent[ContactParameters]):
         if self._wrist is not None:
             self._wrist.update(state)
         external = pipeline.update(state)
-        contradiction = self.context.inputs.doubts.contradiction
-        alone = None
-        if external is None and not contradiction:
-            alone = self._by_sensor_alone(state)
+        alone = self._by_sensor_alone(state) if external is None else None
         if messages.add_compiled() or bool(self._alone) != (alone is not None):
             self.context.begin_epoch()
         elif not messages.wrenches:
             pipeline.wrenches_ready()  # else it warns that their kernel is being compiled
         self._alone = NOT_ALONE
-        self.unavailable_reason, self.warning = (
-            pipeline.unavailable_reason or contradiction,
-            pipeline.warning,
-        )
+        self.unavailable_reason, self.warning = pipeline.unavailable_reason, pipeline.warning
         if alone is not None:
             why = 'contacts behind the wrist sensor alone: ', pipeline.unavailable_reason
             self._alone = Explanation(Reason.EFFORT_MISSING, *why)
             self.unavailable_reason, self.warning, external = '', self._alone, alone
-        if external is None or contradiction:
+        if external is None:
             return
         estimated_state = state if self._alone else pipeline.estimated_state or state
         if self._alone:

@@ -343,10 +343,7 @@ class RobotInputs:
         self.received_any = False
         self.without_robot = 0
         self.publishers = Publishers(node)
-        self.doubts = InputCheck(
-            node.get_logger().warning,
-            lambda: self.publishers.describe(self.incoming.topic),
-        )
+        self.doubts = InputCheck(node.get_logger().warning)
         self._warnings = RateLimit()
         self.incoming = JointStateInput(
             node, self._on_joint_state, self._refuse_bytes, parameters.values.joint_state_topic
@@ -407,7 +404,6 @@ class RobotInputs:
         """Pass a new state on; do nothing for None, when a message has not completed a state."""
         if state is None:
             return
-        self.doubts.jumps.record(state)
         first = self.state is None
         self.state, self._outputs_pending = state, not answer
         self._on_state(state, answer)
@@ -426,9 +422,6 @@ class RobotInputs:
         except RefusedMessage as refusal:
             self._warn_refused('odom', refusal)
             return
-        sample = buffer.timeline.base.newest()
-        if sample is not None:
-            self.doubts.twists.record(sample)
         if buffer.base_frame_id != frame_before:
             self._on_frame()
         if not buffer.joint_names:

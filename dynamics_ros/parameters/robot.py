@@ -17,6 +17,7 @@ fixed = partial(parameter, read_only=True)
 
 REMOVED = {
     'feed_forward.refuse_beyond_limits': 'the violations that ~/compute_trajectory_efforts returns',
+    'observer.transition_time': 'observer.gain: estimates follow a payload with its time constant',
     'thresholds.acceleration': 'unexplained.* of calibrate_robot, or thresholds.velocity',
     **dict.fromkeys(('unexplained.lowest', 'unexplained.highest'), 'nothing: remove the line'),
     'thresholds.sigmas': 'thresholds.false_alarms_per_hour; 0 means 5 standard deviations',
@@ -53,7 +54,7 @@ REMOVED = {
             *('adaptation.speed', 'adaptation.margin', 'feet.force_threshold'),
             *('thresholds.release', 'location.rate', 'markers.diameter'),
             *('wrench.length_scale', 'location.friction', 'tare.max_deviation'),
-            *('location.max_deviation', 'location.resolution', 'tare.max_velocity'),
+            *('tare.window', 'location.max_deviation', 'location.resolution', 'tare.max_velocity'),
             *('joint_range.guard_rate', 'largest_inertia', 'blending_time', 'speed.joint_scale'),
             *('ground_truth_rate', 'load_friction', 'command_mode'),
         ),

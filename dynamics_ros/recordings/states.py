@@ -22,7 +22,6 @@ from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, printabl
 from dynamics_ros.estimation import ContactLocator, ContactPipeline
 from dynamics_ros.estimation.contact.geometry import ContactGeometry
 from dynamics_ros.estimation.external_torques import Estimates, ExternalTorques
-from dynamics_ros.estimation.samples.moving_base import TwistCheck
 from dynamics_ros.estimation.samples.reports import JointValues
 from dynamics_ros.estimation.samples.resolution import RefusedMessage
 from dynamics_ros.estimation.samples.robot_state import RobotState
@@ -378,7 +377,6 @@ class EstimatedStates:
         self._names = dict(names or {})
         self._new_names: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._joint_states, self._odometry = JointStateReader(), OdometryReader()
-        self._twists, self._twists_told = TwistCheck(), set[str]()
         self.messages = 0
         self.refusals: Counter[str] = Counter()
         self.payloads: list[int] = []
@@ -479,7 +477,6 @@ class EstimatedStates:
         try:
             if odometry:
                 buffer.update_base(self._odometry.read(data), (self._factory.root_link,))
-                self._compare_twists(buffer)
                 return None
             self.messages += 1
             values = self._renamed(self._joint_states.read(data))
@@ -495,18 +492,6 @@ class EstimatedStates:
             self.refusals[f'no joint of the robot is named: {named}'] += 1
             return None
         return buffer.due_state()
-
-    def _compare_twists(self, buffer: StateBuffer) -> None:
-        """Warns once of twists of odometry that contradict its poses."""
-        newest, twists = buffer.timeline.base.newest(), self._twists
-        if newest is not None:
-            twists.record(newest)
-        if twists.is_full:
-            twists.update(buffer.base_frame_id)
-            for problem in twists.problems:
-                if problem not in self._twists_told:
-                    self._twists_told.add(problem)
-                    LOG.warning('forces are wrong: %s', problem)
 
     def _renamed(self, values: JointValues) -> JointValues:
         """Returns joint states with the robot's names, the same object for the same names."""

@@ -56,7 +56,7 @@ def test_a_payload_that_is_told_is_no_contact(robot, kind, includes_gravity):
     """At rest, whether or not efforts include gravity; those that do show it at once."""
     loaded, q, v = robot.with_payload(HAND, 3.0), np.full(robot.nv, 0.4), np.zeros(robot.nv)
     model = EffortModel.ideal(robot).with_values(includes_gravity=includes_gravity)
-    observer = kind(robot, effort_model=model, transition_time=0.5)
+    observer = kind(robot, effort_model=model)
     for k in range(1, 1000):
         if k == 200:
             observer.change_robot(loaded)

@@ -41,11 +41,6 @@ BEGIN, END, DURATION = 0.4, 0.8, 1.2
 """s: of the push, and of all."""
 
 MASS, CENTER = 1.5, np.array([0.02, 0.0, 0.05])
-TRANSITION = 0.05
-"""s in which a payload comes into force."""
-
-OBSERVER = f'{{transition_time: {TRANSITION}}}'
-
 PARAMETERS = {'frames': [TOOL], 'thresholds': {'contact': [1.0]}, 'effort': {'sampling': 'instant'}}
 
 
@@ -244,9 +239,7 @@ def test_what_the_robot_takes_up_in_the_recording_is_no_contact(tmp_path, capsys
     ]
     source = record_payloads(tmp_path / 'recorded', states, told)
     prefixed = tmp_path / 'prefixed.yaml'
-    prefixed.write_text(
-        f'{parameters.read_text()}    frame_prefix: left/\n    observer: {OBSERVER}\n'
-    )
+    prefixed.write_text(f'{parameters.read_text()}    frame_prefix: left/\n')
     arguments = ['--parameters', str(prefixed), '--output', str(tmp_path / 'out')]
     assert main([str(source), *arguments]) == 0
     assert 'another payload 1 times' in capsys.readouterr().out
@@ -254,8 +247,8 @@ def test_what_the_robot_takes_up_in_the_recording_is_no_contact(tmp_path, capsys
     sizes = np.linalg.norm(found, axis=1)
     # Nobody has told of its weight yet.
     assert sizes[(times > 0.15) & (times < 0.25)] == pytest.approx(9.81 * MASS, rel=0.05)
-    # Some time constants of the observer after the transition, and before the push.
-    assert sizes[(times > 0.3 + TRANSITION) & (times < BEGIN - 0.01)].max() < 0.1
+    # Some time constants of the observer later, and before the push.
+    assert sizes[(times > 0.35) & (times < BEGIN - 0.01)].max() < 0.1
     late = (times > END - 0.1) & (times < END - 0.01)
     np.testing.assert_allclose(found[late].mean(axis=0), FORCE, atol=0.2)
 
