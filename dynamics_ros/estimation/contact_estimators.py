@@ -27,7 +27,6 @@ from .samples.sample_filter import SampleFilter
 from .uncertainty.friction_adaptation import FrictionAdaptation
 from .uncertainty.thresholds import (
     by_effort_limit,
-    motion_scales,
     sigmas_for_rate,
 )
 from .uncertainty.unexplained import Unexplained
@@ -174,7 +173,6 @@ def sample_filter(robot: Robot, values: ContactSettings) -> SampleFilter:
         velocity_noise=of('effort.velocity_noise'),
         effort_noise=of('effort.noise'),
         effort_scale=of('effort.scale', 1.0),
-        motion=motion_scales(robot),
         max_gap=values.observer.max_gap,
     )
 

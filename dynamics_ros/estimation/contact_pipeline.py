@@ -75,8 +75,6 @@ class ContactPipeline:
         self.samples = estimators.sample_filter(robot, values)
         self.estimated_state: RobotState | None = None
         self.observer = estimators.observer(robot, values, values.observer.kind)
-        # Observer while velocities are missing, and the state before.
-        self._static: TorqueObserver | None = None
         self._before: RobotState | None = None
         model = self.observer.effort_model
         self.adaptation = estimators.adaptation(robot, values, model)
@@ -155,6 +153,11 @@ class ContactPipeline:
         if state.effort_missing:
             text = f'no effort of {", ".join(state.effort_missing)}'
             return Explanation(Reason.EFFORT_MISSING, text)
+        if state.velocity_missing and self.observer.kind != StaticObserver.kind:
+            text = (
+                f'no velocity of {", ".join(state.velocity_missing)}: set observer.kind to static'
+            )
+            return Explanation(Reason.VELOCITY_MISSING, text)
         if not state.time:
             text = 'joint_states carry no stamp, which the observer needs'
             return Explanation(Reason.STAMP_MISSING, text)
@@ -211,7 +214,7 @@ class ContactPipeline:
             values[np.newaxis],
             [report],
             None if deviation is None else deviation[np.newaxis],
-            self.detector.contact_thresholds[np.newaxis],
+            self.detector.thresholds[0][np.newaxis],
         )
 
     def _estimate(self, states: RobotState, runs: Array) -> Any:
@@ -228,9 +231,9 @@ class ContactPipeline:
         observer, v, times = self.observer, states.v, states.time
         single = isinstance(times, int)
         if states.velocity_missing:
-            observer, v = self._without_velocity(states)
-        else:
-            self._static = self._before = None
+            before, self._before = self._before, states
+            if before is not None and times > before.time:
+                v = self.robot.difference(before.q, states.q) / ((times - before.time) * 1e-9)
         within = single and self._checked <= times < self._next_check
         checks = () if within else self._checks(times)
         for i in checks:
@@ -258,23 +261,6 @@ class ContactPipeline:
             self._check(observer, states.row(i), v[i], compared.row(i), reports[i])
         thresholds = self.detector.constants[0] + compared.added
         return Estimates(states, compared.values, reports, compared.deviation, thresholds)
-
-    def _without_velocity(self, state: RobotState) -> tuple[TorqueObserver, Array]:
-        """Returns an observer by gravity alone, and velocities from the state before."""
-        before, self._before = self._before, state
-        v = state.v
-        if before is not None and state.time > before.time:
-            v = self.robot.difference(before.q, state.q) / ((state.time - before.time) * 1e-9)
-        if self.observer.kind == StaticObserver.kind:
-            return self.observer, v
-        if self._static is None:
-            self._static = estimators.observer(self.robot, self.values, StaticObserver.kind)
-        self.warning = Explanation(
-            Reason.VELOCITY_MISSING,
-            'by gravity alone, not valid in motion: no velocity of '
-            f'{", ".join(state.velocity_missing)}',
-        )
-        return self._static, v
 
     def _compare(
         self, observer: TorqueObserver, raw: Array, states: RobotState, v: Array
@@ -411,7 +397,7 @@ class ContactPipeline:
         """Clears a latched collision and restarts the observer; the tare stays."""
         self.observer.reset()
         self.samples.restart()
-        self._static = self._before = None
+        self._before = None
         self._external = None
         self.detector.reset()
         self.tare.restart()

@@ -51,7 +51,7 @@ def tare(pipeline: ContactPipeline) -> str:
         DynamicsRosError: the robot moves, or something touches it.
     """
     indices, calibrated = pipeline.robot.joint_v_indices, pipeline.detector.calibrated
-    result = pipeline.tare.take(pipeline.detector.contact_thresholds if calibrated else None)
+    result = pipeline.tare.take(pipeline.detector.thresholds[0] if calibrated else None)
     if not result.success:
         joints = [name for name, i in indices.items() if i == result.joint]
         raise DynamicsRosError(': '.join([*joints, result.message]))

@@ -209,8 +209,6 @@ class Diagnostics:
             timeline = buffer.timeline
             values |= {
                 'joint_states late: dropped': str(timeline.dropped),
-                'joint_states late: merged': str(timeline.merged),
-                'joint_states of publishers in turn, apart [s]': f'{timeline.spread:.4f}',
                 CLOCK: str(timeline.jumps) if timeline.jumps.count else 'never set back',
             }
             values |= _counts('refused', buffer.refused)

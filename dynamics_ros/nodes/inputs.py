@@ -109,31 +109,24 @@ class JointStateInput:
         was_waiting = start - self._last_end < BACK_TO_BACK_GAP
         checks = was_waiting or self.backlog.is_due(start)
         if checks and (queued := self._waiting()):
-            start = self._pass_on_queue([message, *queued], start)
+            self._pass_on_queue([message, *queued], start)
         else:
             if checks and not was_waiting:
                 self.backlog.restore(start)
             self._pass_on(message, True)
         self._last_end = time.monotonic()
-        self.backlog.record(self._last_end - start)
 
-    def _pass_on_queue(self, messages: list[bytes], start: float) -> float:
-        """Pass on messages that have waited; the backlog decides which of them get outputs.
-
-        Returns:
-            Time at which the processing of the newest of them began [s].
-        """
+    def _pass_on_queue(self, messages: list[bytes], start: float) -> None:
+        """Pass on messages that have waited; the backlog decides which of them get outputs."""
         *older, newest = messages
-        deadline = self.backlog.deadline(len(older) + 1, start)
+        deadline = self.backlog.deadline(start)
         for left, message in zip(range(len(older), 0, -1), older, strict=True):
             answer = time.monotonic() < deadline
             self.superseded += not answer
             if answer or left <= MAX_MERGED:
                 self._pass_on(message, answer)
-        now = time.monotonic()
-        self.backlog.spend(start, now)
+        self.backlog.spend(start, time.monotonic())
         self._pass_on(newest, True)
-        return now
 
     def process_waiting(self) -> None:
         """Pass on all waiting messages; for callers that cannot return to the executor first."""

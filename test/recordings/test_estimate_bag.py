@@ -14,7 +14,6 @@ import copy
 import re
 
 from geometry_msgs.msg import WrenchStamped
-from nav_msgs.msg import Odometry
 from rclpy.serialization import deserialize_message, serialize_message
 from ros_harness import client, description, executable, running, stamp_of
 from sensor_msgs.msg import JointState
@@ -307,37 +306,6 @@ def test_what_cannot_be_done_is_said_in_one_line(tmp_path, capsys, joint_states,
     said = capsys.readouterr().err.strip()
     assert reason in said
     assert '\n' not in said
-
-
-def test_a_recording_of_another_robot_gives_no_estimate_and_says_why(tmp_path, capsys):
-    foreign = [JointState(name=['knee'], position=[0.0])] * 3
-    source = record(tmp_path / 'recorded', 'mcap', foreign, described=True)
-    assert main([str(source), '--output', str(tmp_path / 'out')]) == 1
-    assert '3 joint states were refused' in capsys.readouterr().err
-
-
-def test_odometry_with_twists_in_the_axes_of_its_poses_is_warned_of(tmp_path, caplog):
-    settings = tmp_path / 'floating.yaml'
-    settings.write_text('/**:\n  ros__parameters:\n    root_joint: floating\n')
-    state = JointState(name=list(ROBOT.joint_names))
-    state.position = state.velocity = state.effort = [0.0] * 7
-    # To the left, with 0.5 m/s and the head ahead; 3 m in all.
-    base = Odometry(child_frame_id='base_link')
-    base.header.frame_id = 'odom'
-    base.pose.pose.orientation.z = base.pose.pose.orientation.w = 0.5**0.5
-    base.twist.twist.linear.y = 0.5
-    with RecordingWriter(tmp_path / 'recorded', 'mcap') as writer:
-        writer.write('/robot_description', String, 1, String(data=description()))
-        for k in range(600):
-            time = 10**9 + k * 10_000_000
-            base.header.stamp = state.header.stamp = stamp_of(time)
-            base.pose.pose.position.y = 0.005 * k
-            writer.write('/odom', Odometry, time, serialize_message(base))
-            writer.write('/joint_states', JointState, time, serialize_message(state))
-    arguments = ['--parameters', str(settings), '--output', str(tmp_path / 'out')]
-    assert main([str(tmp_path / 'recorded'), *arguments]) == 0
-    (told,) = [line for line in caplog.messages if 'linear velocity of odom' in line]
-    assert told.startswith('forces are wrong: ')
 
 
 def test_parameters_are_those_of_the_node_and_of_all_nodes(tmp_path):

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.algorithms.configuration import joint_positions
 from dynamics_ros.algorithms.contact.sample_departure import MEMORY, QUANTITIES, SETTINGS
+from dynamics_ros.estimation.uncertainty.thresholds import motion_scales
 from dynamics_ros.kernels import InTurn
 from dynamics_ros.multibody.arguments import check_positive, per_entry
 from dynamics_ros.reasons import Explanation, Figure, Reason
@@ -57,9 +58,8 @@ MAX_POSITION, LARGEST = 1e6, 1e11
 MAX_HELD = 8
 """Maximum number of samples held while no new value of a doubtful joint arrives."""
 
-MIN_BATCH, MAX_BATCH = 16, 1024
-"""Smallest and largest batch of samples that are compared in one kernel call. Batches start small
-because the results after a departure are discarded."""
+BATCH = 256
+"""Number of samples that are compared in one kernel call; results after a departure are lost."""
 
 REPORTED_FOR = 2 * 10**9
 """How long a refusal is reported [ns]."""
@@ -86,7 +86,6 @@ class SampleFilter:
         velocity_noise: ArrayLike,
         effort_noise: ArrayLike,
         effort_scale: ArrayLike = 1.0,
-        motion: ArrayLike = 1.0,
         max_gap: float = 0.1,
     ) -> None:
         """Creates a filter without samples.
@@ -97,8 +96,6 @@ class SampleFilter:
             effort_noise: standard deviation of an effort as torque, number or (nv) [Nm or N]; inf
                 if the effort is not used.
             effort_scale: torque divided by reported effort, number or (nv).
-            motion: motion that corresponds to 1 rad, of a sliding joint its range over 2 pi,
-                number or (nv) [rad or m].
             max_gap: after a longer time without samples the next one is accepted unconditionally
                 unless it exceeds a bound [s].
 
@@ -109,32 +106,29 @@ class SampleFilter:
         nv, base = robot.nv, robot.model.root_joint_nv
         scale = np.abs(per_entry('effort_scale', effort_scale, nv))
         scale[scale == 0.0] = 1.0
-        motion = per_entry('motion', motion, nv, least=0.0)
+        motion = motion_scales(robot)
         speed, fastest = UNLIMITED_POSITION_RATE * motion, UNLIMITED_VELOCITY * motion
         largest = np.full(nv, UNLIMITED_EFFORT)
-        for limit, *places in (
-            (robot.velocity_limits, (fastest, FACTOR), (speed, POSITION_RATE_FACTOR)),
-            (robot.effort_limits, (largest, FACTOR)),
+        for limit, row, factor in (
+            (robot.velocity_limits, fastest, FACTOR),
+            (robot.velocity_limits, speed, POSITION_RATE_FACTOR),
+            (robot.effort_limits, largest, FACTOR),
         ):
             # A limit of 0 in a description means that it has not been filled in.
             known = np.isfinite(limit) & (limit > 0.0)
-            for row, factor in places:
-                row[base:][known] = factor * limit[known]
-        noise = {
-            'velocity_floor': per_entry('velocity_noise', velocity_noise, nv, least=0.0),
-            'effort_floor': per_entry('effort_noise', effort_noise, nv, least=0.0, infinite=True)
-            / scale,
-        }
+            row[base:][known] = factor * limit[known]
+        of_velocity = per_entry('velocity_noise', velocity_noise, nv, least=0.0)
+        of_effort = per_entry('effort_noise', effort_noise, nv, least=0.0, infinite=True)
+        # sqrt(2): difference of two samples. Kernels take finite numbers only.
+        floor = SIGMAS * np.sqrt(2.0)
         rows = {
             'sigmas': np.full(nv, SIGMAS),
             'speed': speed,
             'position_bound': MAX_POSITION * motion,
             'velocity_bound': fastest,
             'effort_bound': largest / scale,
-        } | {
-            # sqrt(2): difference of two samples. Kernels take finite numbers only.
-            name: np.minimum(SIGMAS * np.sqrt(2.0) * value, LARGEST)
-            for name, value in noise.items()
+            'velocity_floor': np.minimum(floor * of_velocity, LARGEST),
+            'effort_floor': np.minimum(floor * of_effort / scale, LARGEST),
         }
         self._settings = np.array([rows[name] for name in SETTINGS])
         self._robot = robot
@@ -189,9 +183,9 @@ class SampleFilter:
             return
         steps = np.diff(states.time, prepend=self._stamp)
         other = (steps <= 0) | (steps > self._max_gap)
-        begin, end, size = 0, int(other.argmax()) if other.any() else len(steps), MIN_BATCH
+        begin, end = 0, int(other.argmax()) if other.any() else len(steps)
         while begin < end:
-            _, q, v, effort, *_ = states.part(begin, min(begin + size, end))
+            _, q, v, effort, *_ = states.part(begin, min(begin + BATCH, end))
             intervals = steps[begin : begin + len(q)] * 1e-9
             _, _, excess, memories = self._in_turn(
                 q, v, effort, self._memory, intervals, self._settings
@@ -205,7 +199,7 @@ class SampleFilter:
                 yield memories[:count, RUN_ROWS]
             if count < len(q):
                 return
-            begin, size = begin + count, min(2 * size, MAX_BATCH)
+            begin += count
 
     def take(self, sample: RobotState, *, merged: bool = False) -> list[RobotState]:
         """Processes a sample; returns the samples to use now, oldest first.

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Samples of joints and base over time, with late messages, and the times of the output states.
 
-A quantity is the position, velocity or effort of a joint. Values between two samples of the same
-publisher are interpolated, never extrapolated: a slope through two samples would multiply the noise
-of velocities.
+A quantity is the position, velocity or effort of a joint. Values between two samples are
+interpolated, never extrapolated: a slope through two samples would multiply the noise of
+velocities.
 
 Two drivers with half of the joints each never sample at the same time, and their clocks may differ
 by milliseconds. Their latest reports belong to different times, and a momentum computed from both
@@ -17,9 +17,6 @@ all following messages are old: the clock was set back.
 """
 
 from __future__ import annotations
-
-from collections import deque
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +58,9 @@ lost or late message."""
 MAX_PUBLISHERS = 16
 """Maximum number of distinguished publishers."""
 
+FOREVER = 2**62
+"""Stamp after all others [ns]."""
+
 JUMP = 0.5
 """Minimum backward jump of a clock [s]: no network delays sensor messages by as much, and no bag is
 shorter."""
@@ -72,12 +72,10 @@ MIN_OLD_MESSAGES = 3
 
 
 class Publisher:
-    """A publisher of some quantities, and its last samples.
+    """A publisher of some quantities.
 
     Attributes:
         which: (n) its quantities.
-        alone: whether no other publisher has reported any of them.
-        samples: stamp [ns] and values (n), the newest first.
         stamp: stamp of its last message that was synchronized [ns].
         interval: usual interval of its stamps [ns]; 0 while unknown.
         recent: mean of the last few, which follows a change at once [ns].
@@ -86,28 +84,9 @@ class Publisher:
     """
 
     def __init__(self, which: Indices) -> None:
-        self.which, self.reported, self.alone = which, frozenset(which.tolist()), True
-        self.samples: deque[tuple[int, Array]] = deque(maxlen=DEPTH)
-        self.stamp, self.interval, self.count = NEVER, 0.0, 0
-        self.recent = 0.0
+        self.which, self.reported = which, frozenset(which.tolist())
+        self.stamp, self.interval, self.recent, self.count = NEVER, 0.0, 0.0, 0
         self.missed: dict[Publisher, int] = {}
-
-    def add(self, stamp: int, values: Array) -> None:
-        """Adds a sample; it replaces one of the same stamp, and older ones are dropped."""
-        if self.samples and self.samples[0][0] >= stamp:
-            if self.samples[0][0] > stamp:
-                return
-            self.samples.popleft()
-        self.samples.appendleft((stamp, values))
-
-    def at(self, time: int) -> Array:
-        """Returns the values (n) at a time before the newest sample [ns]."""
-        for (later, after), (before, values) in pairwise(self.samples):
-            if before <= time:
-                share = (time - before) / (later - before)
-                # values + share (after - values) could overflow in the difference.
-                return (1.0 - share) * values + share * after
-        return self.samples[-1][1]
 
     def record(self, stamp: int) -> None:
         """Updates the interval with a message [ns]."""
@@ -146,13 +125,10 @@ class ClockJumps:
         """Creates a detector for ``size`` quantities."""
         self.count, self.last = 0, (0, 0)
         self._in_a_row = np.zeros(size, dtype=np.int64)
-        self._any_old = False
 
     def received(self, which: Indices) -> None:
         """Resets the counters of quantities with a current message."""
-        if self._any_old:
-            self._in_a_row[which] = 0
-            self._any_old = bool(self._in_a_row.any())
+        self._in_a_row[which] = 0
 
     def jumped(self, which: Indices, before: int, stamp: int) -> bool:
         """Whether the clock was set back, to be called for a message with old values only.
@@ -165,7 +141,6 @@ class ClockJumps:
         if before - stamp <= JUMP_NS:
             return False
         self._in_a_row[which] += 1
-        self._any_old = True
         if self._in_a_row[which].min() < MIN_OLD_MESSAGES:
             return False
         self._in_a_row[:] = 0
@@ -196,7 +171,6 @@ class Timeline:
         moment: time of the last output state [ns].
         due: whether the last message completed a state, at ``moment``.
         dropped: number of messages with a dropped value.
-        merged: number of messages older than the last output state that were still merged.
         jumps: backward jumps of the clock.
     """
 
@@ -215,23 +189,15 @@ class Timeline:
         self.newest = self.moment = NEVER
         self._interval = 0  # between the last complete messages
         self.due = False
-        self.dropped = self.merged = 0
+        self.dropped = 0
         # One additional quantity: the base.
         self.jumps = ClockJumps(size + 1)
         self._base_index = np.array([size])
         self._blank, self._places, self._last = blank, places, blank[places]
+        # The last samples of each quantity, in a ring: stamps, values, and index of the newest.
+        self._stamps = np.full((DEPTH, size), NEVER, dtype=np.int64)
+        self._values, self._newest = np.zeros((DEPTH, size)), np.zeros(size, dtype=np.intp)
         self._publishers: dict[bytes, Publisher] = {}
-
-    @property
-    def spread(self) -> float:
-        """Difference between the last stamps of alternating publishers [s]."""
-        stamps = [
-            publisher.stamp
-            for publisher in self._publishers.values()
-            if publisher.count == MIN_MESSAGES
-            and max(publisher.missed.values(), default=0) <= MAX_MISSED
-        ]
-        return (max(stamps) - min(stamps)) * 1e-9 if stamps else 0.0
 
     def adopt(self, other: Timeline, mine: Indices, theirs: Indices) -> None:
         """Takes over times, counters and samples of another timeline, without those of its base.
@@ -241,10 +207,13 @@ class Timeline:
             mine, theirs: (n) quantities here, and the same ones there.
         """
         self.newest, self.moment = other.newest, other.moment
-        self.dropped, self.merged = other.dropped, other.merged
+        self.dropped = other.dropped
         self.jumps.count, self.jumps.last = other.jumps.count, other.jumps.last
         self.changes += 1
         self.stamps[mine], self._last[mine] = other.stamps[theirs], other._last[theirs]
+        self._stamps[:, mine] = other._stamps[:, theirs]
+        self._values[:, mine] = other._values[:, theirs]
+        self._newest[mine] = other._newest[theirs]
         if len(mine) == len(self.stamps) == len(other.stamps) and np.array_equal(mine, theirs):
             self._publishers = other._publishers
 
@@ -254,15 +223,19 @@ class Timeline:
         Before the oldest and after the newest sample of a quantity its value is that of this
         sample.
         """
-        values = self._last.copy()
-        for publisher in self._publishers.values():
-            if publisher.samples and publisher.samples[0][0] > time:
-                which, found = publisher.which, publisher.at(time)
-                if not publisher.alone:
-                    own = self.stamps[which] == publisher.samples[0][0]
-                    own &= np.isfinite(found)
-                    which, found = which[own], found[own]
-                values[which] = found
+        values, columns = self._last, np.flatnonzero(self.stamps > time)
+        if len(columns):
+            stamps, samples = self._stamps[:, columns], self._values[:, columns]
+            earlier, each = stamps <= time, np.arange(len(columns))
+            begins = np.where(earlier, stamps, NEVER)
+            before = begins.argmax(axis=0), each
+            after = np.where(earlier, FOREVER, stamps).argmin(axis=0), each
+            known = begins[before] > LONG_AGO
+            begin = np.where(known, begins[before], stamps[after] - 1)
+            share = np.where(known, (time - begin) / (stamps[after] - begin), 1.0)
+            values = values.copy()
+            # Without a difference of both samples, which could overflow.
+            values[columns] = (1.0 - share) * samples[before] + share * samples[after]
         result = self._blank.copy()
         result[self._places] = values
         return result
@@ -303,47 +276,34 @@ class Timeline:
         Returns:
             The publisher; None if all values are late.
         """
-        whole = values
-        if message is None:
-            message = which
-        else:
-            whole = np.full(len(message), np.nan)
-            whole[np.isin(message, which)] = values
+        message = which if message is None else message
         key = message.tobytes()
-        publisher = self._publishers.get(key) or self._new_publisher(key, message)
-        samples = publisher.samples
-        if not (publisher.alone and samples and samples[0][0] <= stamp):
-            stamps = self.stamps[which]
-            self.changes += bool((stamps == NEVER).any())
-            late = stamps > stamp
+        publisher = self._publishers.get(key)
+        if publisher is None:
+            if len(self._publishers) >= MAX_PUBLISHERS:
+                self._publishers.clear()
+            self._publishers[key] = publisher = Publisher(message)
+        stamps = self.stamps[which]
+        late = stamps > stamp
+        if late.any():
             if late.all():
                 return None
-            self.dropped += bool(late.any())
-            publisher.add(stamp, whole)
-            which, values = which[~late], values[~late]
-        else:
-            publisher.add(stamp, whole)
-        self.stamps[which], self._last[which] = stamp, values
+            self.dropped += 1
+            which, values, stamps = which[~late], values[~late], stamps[~late]
+        if stamps.min() == NEVER:
+            self.changes += 1
+        # A sample of the same stamp is replaced.
+        row = (self._newest[which] + (stamps < stamp)) % DEPTH
+        self._stamps[row, which], self._values[row, which] = stamp, values
+        self._newest[which], self.stamps[which], self._last[which] = row, stamp, values
         self.jumps.received(which)
         return publisher
-
-    def _new_publisher(self, key: bytes, which: Indices) -> Publisher:
-        if len(self._publishers) >= MAX_PUBLISHERS:
-            self._publishers.clear()
-        new = Publisher(which)
-        new.alone = not (self.stamps[which] > LONG_AGO).any()
-        for other in self._publishers.values():
-            if not new.reported.isdisjoint(other.reported):
-                new.alone = other.alone = False
-        self._publishers[key] = new
-        return new
 
     def forget(self, which: Indices) -> None:
         """Removes the values of some quantities; each is that of ``blank`` again."""
         self.changes += 1
-        self.stamps[which], self._last[which] = NEVER, self._blank[self._places[which]]
-        for publisher in self._publishers.values():
-            publisher.alone = False
+        self._stamps[:, which] = self.stamps[which] = NEVER
+        self._last[which] = self._blank[self._places[which]]
 
     def add(
         self, which: Indices, values: Array, stamp: int, message: Indices | None = None
@@ -364,8 +324,6 @@ class Timeline:
         if publisher is None:
             self.dropped += 1
             return
-        if stamp < self.moment:
-            self.merged += 1
         self.newest = max(self.newest, stamp)
         publisher.record(stamp)
         moment, least = stamp, 0
@@ -404,6 +362,7 @@ class Timeline:
     def set_back(self) -> None:
         """Marks all samples as old after the clock was set back, so that any stamp is newer."""
         self.stamps[self.stamps != NEVER] = LONG_AGO
+        self._stamps[:] = NEVER
         self.base.set_back()
         self._publishers.clear()
         self.newest = self.moment = NEVER
