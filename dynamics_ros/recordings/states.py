@@ -21,7 +21,7 @@ from std_msgs.msg import String
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, printable
 from dynamics_ros.estimation import ContactLocator, ContactPipeline
 from dynamics_ros.estimation.contact.geometry import ContactGeometry
-from dynamics_ros.estimation.external_torques import Estimates, ExternalTorques
+from dynamics_ros.estimation.external_torques import Estimates
 from dynamics_ros.estimation.samples.reports import JointValues
 from dynamics_ros.estimation.samples.resolution import RefusedMessage
 from dynamics_ros.estimation.samples.robot_state import RobotState
@@ -259,23 +259,6 @@ class EstimatorFactory:
         return Estimators(payload, pipeline, buffer, locator)
 
 
-class Estimate(NamedTuple):
-    """Result of one message.
-
-    Attributes:
-        time: time of recording [ns].
-        stamp: stamp of the message's state [ns].
-        state: the estimated state: that of the message, or the previous one while it is held as
-            doubtful.
-        external: the estimate.
-    """
-
-    time: int
-    stamp: int
-    state: RobotState
-    external: ExternalTorques
-
-
 class Batch(NamedTuple):
     """Consecutive messages of a topic; more than one only for joint states of equal length.
 
@@ -305,11 +288,6 @@ class EstimatedBlock(NamedTuple):
     estimates: Estimates
     estimators: Estimators
 
-    def rows(self) -> Iterator[Estimate]:
-        """Yields the results one by one."""
-        for i, times in enumerate(zip(self.recorded, self.stamps, strict=True)):
-            yield Estimate(*times, self.estimates.states.row(i), self.estimates.row(i))
-
 
 def batches(messages: Messages, joint_states: str, max_size: int = BATCH) -> Iterator[Batch]:
     """Groups messages into batches.
@@ -317,7 +295,7 @@ def batches(messages: Messages, joint_states: str, max_size: int = BATCH) -> Ite
     Args:
         messages: topic, time of recording [ns] and bytes of each message.
         joint_states: topic whose messages may share a batch.
-        most: maximum number of messages in a batch.
+        max_size: maximum number of messages in a batch.
     """
     times: list[int] = []
     taken: list[bytes] = []
@@ -392,11 +370,6 @@ class EstimatedStates:
         most = self.refusals.most_common(MAX_REASONS)
         reasons = ', '.join(f'{why} ({count})' for why, count in most)
         return f'{self.refused} joint states were refused, mostly: {reasons}'
-
-    def estimates(self, messages: Messages) -> Iterator[Estimate]:
-        """Yields the estimates for messages, given as topic, time of recording [ns] and bytes."""
-        for block in self.blocks(batches(messages, self._topics.joint_states, max_size=1)):
-            yield from block.rows()
 
     def blocks(self, batches: Iterable[Batch]) -> Iterator[EstimatedBlock]:
         """Yields the estimates for batches of messages, in blocks of consecutive states."""

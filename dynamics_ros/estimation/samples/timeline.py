@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Samples of joints and base over time, with late messages, and the times of the output states.
 
-A quantity is the position, velocity or effort of a joint. Values between two samples are
-interpolated, never extrapolated: a slope through two samples would multiply the noise of
-velocities.
+A quantity is the position, velocity or effort of a joint. Values between two samples of the same
+publisher are interpolated, never extrapolated: a slope through two samples would multiply the noise
+of velocities.
 
 Two drivers with half of the joints each never sample at the same time, and their clocks may differ
 by milliseconds. Their latest reports belong to different times, and a momentum computed from both
@@ -17,6 +17,9 @@ all following messages are old: the clock was set back.
 """
 
 from __future__ import annotations
+
+from collections import deque
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,9 +61,6 @@ lost or late message."""
 MAX_PUBLISHERS = 16
 """Maximum number of distinguished publishers."""
 
-FOREVER = 2**62
-"""Stamp after all others [ns]."""
-
 JUMP = 0.5
 """Minimum backward jump of a clock [s]: no network delays sensor messages by as much, and no bag is
 shorter."""
@@ -72,10 +72,12 @@ MIN_OLD_MESSAGES = 3
 
 
 class Publisher:
-    """A publisher of some quantities.
+    """A publisher of some quantities, and its last samples.
 
     Attributes:
         which: (n) its quantities.
+        alone: whether no other publisher has reported any of them.
+        samples: stamp [ns] and values (n), the newest first.
         stamp: stamp of its last message that was synchronized [ns].
         interval: usual interval of its stamps [ns]; 0 while unknown.
         recent: mean of the last few, which follows a change at once [ns].
@@ -84,9 +86,28 @@ class Publisher:
     """
 
     def __init__(self, which: Indices) -> None:
-        self.which, self.reported = which, frozenset(which.tolist())
-        self.stamp, self.interval, self.recent, self.count = NEVER, 0.0, 0.0, 0
+        self.which, self.reported, self.alone = which, frozenset(which.tolist()), True
+        self.samples: deque[tuple[int, Array]] = deque(maxlen=DEPTH)
+        self.stamp, self.interval, self.count = NEVER, 0.0, 0
+        self.recent = 0.0
         self.missed: dict[Publisher, int] = {}
+
+    def add(self, stamp: int, values: Array) -> None:
+        """Adds a sample; it replaces one of the same stamp, and older ones are dropped."""
+        if self.samples and self.samples[0][0] >= stamp:
+            if self.samples[0][0] > stamp:
+                return
+            self.samples.popleft()
+        self.samples.appendleft((stamp, values))
+
+    def at(self, time: int) -> Array:
+        """Returns the values (n) at a time before the newest sample [ns]."""
+        for (later, after), (before, values) in pairwise(self.samples):
+            if before <= time:
+                share = (time - before) / (later - before)
+                # values + share (after - values) could overflow in the difference.
+                return (1.0 - share) * values + share * after
+        return self.samples[-1][1]
 
     def record(self, stamp: int) -> None:
         """Updates the interval with a message [ns]."""
@@ -125,10 +146,13 @@ class ClockJumps:
         """Creates a detector for ``size`` quantities."""
         self.count, self.last = 0, (0, 0)
         self._in_a_row = np.zeros(size, dtype=np.int64)
+        self._any_old = False
 
     def received(self, which: Indices) -> None:
         """Resets the counters of quantities with a current message."""
-        self._in_a_row[which] = 0
+        if self._any_old:
+            self._in_a_row[which] = 0
+            self._any_old = bool(self._in_a_row.any())
 
     def jumped(self, which: Indices, before: int, stamp: int) -> bool:
         """Whether the clock was set back, to be called for a message with old values only.
@@ -141,6 +165,7 @@ class ClockJumps:
         if before - stamp <= JUMP_NS:
             return False
         self._in_a_row[which] += 1
+        self._any_old = True
         if self._in_a_row[which].min() < MIN_OLD_MESSAGES:
             return False
         self._in_a_row[:] = 0
@@ -194,9 +219,6 @@ class Timeline:
         self.jumps = ClockJumps(size + 1)
         self._base_index = np.array([size])
         self._blank, self._places, self._last = blank, places, blank[places]
-        # The last samples of each quantity, in a ring: stamps, values, and index of the newest.
-        self._stamps = np.full((DEPTH, size), NEVER, dtype=np.int64)
-        self._values, self._newest = np.zeros((DEPTH, size)), np.zeros(size, dtype=np.intp)
         self._publishers: dict[bytes, Publisher] = {}
 
     def adopt(self, other: Timeline, mine: Indices, theirs: Indices) -> None:
@@ -211,9 +233,6 @@ class Timeline:
         self.jumps.count, self.jumps.last = other.jumps.count, other.jumps.last
         self.changes += 1
         self.stamps[mine], self._last[mine] = other.stamps[theirs], other._last[theirs]
-        self._stamps[:, mine] = other._stamps[:, theirs]
-        self._values[:, mine] = other._values[:, theirs]
-        self._newest[mine] = other._newest[theirs]
         if len(mine) == len(self.stamps) == len(other.stamps) and np.array_equal(mine, theirs):
             self._publishers = other._publishers
 
@@ -223,19 +242,15 @@ class Timeline:
         Before the oldest and after the newest sample of a quantity its value is that of this
         sample.
         """
-        values, columns = self._last, np.flatnonzero(self.stamps > time)
-        if len(columns):
-            stamps, samples = self._stamps[:, columns], self._values[:, columns]
-            earlier, each = stamps <= time, np.arange(len(columns))
-            begins = np.where(earlier, stamps, NEVER)
-            before = begins.argmax(axis=0), each
-            after = np.where(earlier, FOREVER, stamps).argmin(axis=0), each
-            known = begins[before] > LONG_AGO
-            begin = np.where(known, begins[before], stamps[after] - 1)
-            share = np.where(known, (time - begin) / (stamps[after] - begin), 1.0)
-            values = values.copy()
-            # Without a difference of both samples, which could overflow.
-            values[columns] = (1.0 - share) * samples[before] + share * samples[after]
+        values = self._last.copy()
+        for publisher in self._publishers.values():
+            if publisher.samples and publisher.samples[0][0] > time:
+                which, found = publisher.which, publisher.at(time)
+                if not publisher.alone:
+                    own = self.stamps[which] == publisher.samples[0][0]
+                    own &= np.isfinite(found)
+                    which, found = which[own], found[own]
+                values[which] = found
         result = self._blank.copy()
         result[self._places] = values
         return result
@@ -276,34 +291,47 @@ class Timeline:
         Returns:
             The publisher; None if all values are late.
         """
-        message = which if message is None else message
+        whole = values
+        if message is None:
+            message = which
+        else:
+            whole = np.full(len(message), np.nan)
+            whole[np.isin(message, which)] = values
         key = message.tobytes()
-        publisher = self._publishers.get(key)
-        if publisher is None:
-            if len(self._publishers) >= MAX_PUBLISHERS:
-                self._publishers.clear()
-            self._publishers[key] = publisher = Publisher(message)
-        stamps = self.stamps[which]
-        late = stamps > stamp
-        if late.any():
+        publisher = self._publishers.get(key) or self._new_publisher(key, message)
+        samples = publisher.samples
+        if not (publisher.alone and samples and samples[0][0] <= stamp):
+            stamps = self.stamps[which]
+            self.changes += bool((stamps == NEVER).any())
+            late = stamps > stamp
             if late.all():
                 return None
-            self.dropped += 1
-            which, values, stamps = which[~late], values[~late], stamps[~late]
-        if stamps.min() == NEVER:
-            self.changes += 1
-        # A sample of the same stamp is replaced.
-        row = (self._newest[which] + (stamps < stamp)) % DEPTH
-        self._stamps[row, which], self._values[row, which] = stamp, values
-        self._newest[which], self.stamps[which], self._last[which] = row, stamp, values
+            self.dropped += bool(late.any())
+            publisher.add(stamp, whole)
+            which, values = which[~late], values[~late]
+        else:
+            publisher.add(stamp, whole)
+        self.stamps[which], self._last[which] = stamp, values
         self.jumps.received(which)
         return publisher
+
+    def _new_publisher(self, key: bytes, which: Indices) -> Publisher:
+        if len(self._publishers) >= MAX_PUBLISHERS:
+            self._publishers.clear()
+        new = Publisher(which)
+        new.alone = not (self.stamps[which] > LONG_AGO).any()
+        for other in self._publishers.values():
+            if not new.reported.isdisjoint(other.reported):
+                new.alone = other.alone = False
+        self._publishers[key] = new
+        return new
 
     def forget(self, which: Indices) -> None:
         """Removes the values of some quantities; each is that of ``blank`` again."""
         self.changes += 1
-        self._stamps[:, which] = self.stamps[which] = NEVER
-        self._last[which] = self._blank[self._places[which]]
+        self.stamps[which], self._last[which] = NEVER, self._blank[self._places[which]]
+        for publisher in self._publishers.values():
+            publisher.alone = False
 
     def add(
         self, which: Indices, values: Array, stamp: int, message: Indices | None = None
@@ -362,7 +390,6 @@ class Timeline:
     def set_back(self) -> None:
         """Marks all samples as old after the clock was set back, so that any stamp is newer."""
         self.stamps[self.stamps != NEVER] = LONG_AGO
-        self._stamps[:] = NEVER
         self.base.set_back()
         self._publishers.clear()
         self.newest = self.moment = NEVER
