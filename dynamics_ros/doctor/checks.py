@@ -93,10 +93,6 @@ CURES = {
     Reason.EFFORT_MISSING: EFFORTS,
     Reason.EFFORTS_INVALID: EFFORTS,
     Reason.STAMP_MISSING: 'have the driver set header.stamp of its joint states',
-    Reason.ODOMETRY_AXES: (
-        'publish the twist in the axes of child_frame_id: rotate it by the inverse of the pose'
-    ),
-    Reason.ODOMETRY_INCOMPLETE: 'use a state estimator that fills in all six components',
     Reason.MASSES_MISSING: (
         'add <inertial> to these links: `ros2 run dynamics_ros inspect` lists them'
     ),

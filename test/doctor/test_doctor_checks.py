@@ -147,8 +147,6 @@ def test_types_that_differ_name_the_nodes():
         ('messages_refused', '/diagnostics'),
         ('effort_missing', 'docs/efforts.md'),
         ('stamp_missing', 'header.stamp'),
-        ('odometry_axes', 'rotate it by the inverse of the pose'),
-        ('odometry_incomplete', 'all six components'),
         ('unconfigured', 'ros2 lifecycle set'),
     ],
 )
