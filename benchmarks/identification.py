@@ -17,7 +17,6 @@ from benchmarks import (
     identification_ablation,
     identification_drift,
     identification_estimates,
-    identification_factor,
     identification_planned,
     identification_recordings,
 )
@@ -66,10 +65,8 @@ PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Record]]] = {
     'stops': stops,
     'payload': payload,
     'excitation': excitation,
-    'factor': identification_factor.factor,
     'coverage': coverage,
     'estimates': identification_estimates.run,
-    'links': identification_estimates.stands,
     'planned': identification_planned.planned,
     'drift': identification_drift.drift,
     'untold': identification_drift.changes,
