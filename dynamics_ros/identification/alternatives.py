@@ -29,9 +29,9 @@ from numpy.typing import NDArray
 from dynamics_ros.robot import Robot
 
 from .bodies import pseudo_inertia
-from .equations import Equations
+from .equations import MIN_MOVING_ROWS, Equations
 from .evaluation import Problem
-from .fit import Layout, described_gram, regression
+from .fit import Layout, grams
 from .joint_states.clock import Stretch
 from .joint_states.joint_matching import NotThisRobotError
 from .joint_states.samples import UnusableRecordingError
@@ -331,3 +331,51 @@ def _gains_and_signs(layout: Layout, equations: Equations, described: Array) -> 
     # A joint that does not show its sign has that of the others, if they agree.
     known = signs[signs != 0.0]
     return gains, np.where(signs == 0.0, -1.0 if len(known) and (known < 0.0).all() else 1.0, signs)
+
+
+def described_gram(
+    layout: Layout, equations: Equations, described: Array
+) -> tuple[Array, NDArray[np.int64]]:
+    """Gram matrices (nv, 6, 6) for regressions of each joint, and numbers (nv) of their rows.
+
+    Columns: torque of described bodies, acceleration, viscous friction, offset, Coulomb friction,
+    effort. Rows at rest are excluded: static friction may have any value and dissipates no power.
+
+    Args:
+        layout, equations: the equations and the layout of their unknowns.
+        described: (n) unknowns according to the description.
+    """
+    b, K = len(layout.base), layout.base.combination
+    counts = equations.counts * ~equations.standing
+    some = counts.sum(axis=1) >= MIN_MOVING_ROWS
+    used = np.where(some[:, np.newaxis], ~equations.standing, True).astype(np.float64)
+    T = np.zeros((layout.joints, equations.rows.shape[-1], 6))
+    T[:, :b, 0] = K @ described[: layout.inertial]
+    T[:, :b, 1] = K[:, layout.bodies : layout.inertial].T
+    T[:, [b, b + 1, b + 2, b + 3, -1], [2, 3, 4, 4, 5]] = 1.0
+    gram = T.transpose(0, 2, 1) @ grams(equations, used) @ T
+    return gram, (equations.counts * used.astype(np.int64)).sum(axis=1)
+
+
+def regression(gram: Array, count: int) -> tuple[Array, Array, float]:
+    """Least squares of the last column of a Gram matrix (c + 1, c + 1) on the others.
+
+    Args:
+        gram: the Gram matrix.
+        count: number of rows.
+
+    Returns:
+        Coefficients (c), their ratios to their standard deviations, and the norm of the residual.
+        Coefficients are 0 for empty columns.
+    """
+    A, y = gram[:-1, :-1], gram[:-1, -1]
+    size = np.sqrt(np.diag(A))
+    scale = np.divide(1.0, size, np.zeros_like(size), where=size > 1e-9 * size.max())
+    known = scale > 0.0
+    whole = A * np.outer(scale, scale) + 1e-12 * np.eye(len(A)) + np.diag(~known * 1.0)
+    covariance = np.linalg.inv(whole) * np.outer(scale, scale)
+    x = covariance @ y
+    left = np.sqrt(max(float(gram[-1, -1] - x @ y), 0.0))
+    spread = left / np.sqrt(max(count - known.sum(), 1)) + 1e-300
+    deviations = spread * np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+    return x, np.clip(x / deviations, -1e3, 1e3), left

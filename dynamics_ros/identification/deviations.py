@@ -111,7 +111,7 @@ def covariances(problem: Problem) -> tuple[Array, Array]:
     information = information + fit.prior.precision + fit.prior.divergence
     loose, own = information.copy(), fit.layout.each('offset')
     loose[own, own] += (OFFSET_PRIOR_SHARE - 1.0) * fit.prior.precision[own, own]
-    of_speed = np.outer(fit.of_speed, fit.of_speed)
+    of_speed = np.outer(problem.of_speed, problem.of_speed)
     return inverse(information) + of_speed, inverse(loose) + of_speed
 
 
@@ -163,10 +163,8 @@ def _friction_parameters(problem: Problem, spread: Array) -> list[Parameter]:
     friction[~moved, :4] = np.hypot(friction[~moved, :4], unseen[~moved])
     for j, joint in enumerate(problem.robot.joint_names):
         carried = fit.loads[j]
-        terms = ('breakaway', problem.maker.stribeck), ('load', carried)
-        absent = [name for name, has in terms if not has]
         for k, name in enumerate(FRICTION):
-            if name in absent:
+            if name == 'load' and not carried:
                 continue
             value, deviation = fit.friction[j, k], friction[j, k]
             torque = deviation * carried if name == 'load' else deviation

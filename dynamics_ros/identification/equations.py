@@ -48,19 +48,18 @@ FRICTION_VELOCITY, STRIBECK_VELOCITY = 0.02, 0.2
 
 
 def friction_columns(
-    v: Array, speed: float, stribeck: bool, motion: Array | float, carried: Array | float
+    v: Array, speed: float, motion: Array | float, carried: Array | float
 ) -> Array:
     """(..., nv, 5) columns of viscous friction, offset, Coulomb friction, that at rest, and load.
 
     Args:
         v: (..., nv) velocities [rad/s or m/s].
         speed: v_f [rad/s].
-        stribeck: whether friction at rest differs from Coulomb friction; else its column is 0.
         motion: (nv) motion of each joint that corresponds to 1 rad [rad or m].
         carried: (..., nv) torques that the joints transmit; 0 without load friction [Nm or N].
     """
     smooth = np.tanh(v / (speed * motion))
-    fading = stribeck * smooth * np.exp(-((v / (STRIBECK_VELOCITY * motion)) ** 2))
+    fading = smooth * np.exp(-((v / (STRIBECK_VELOCITY * motion)) ** 2))
     columns = v, np.ones_like(v), smooth - fading, fading, np.abs(carried) * smooth
     return np.stack(columns, axis=-1)
 
@@ -227,7 +226,6 @@ class EquationMaker:
         filtering: cutoff frequencies.
         scale: (nv) torque per unit of reported effort.
         friction_velocity: speed at which dry friction reaches 76 % [rad/s].
-        stribeck: whether dry friction at rest differs from that at speed.
         load: (nv, b) base parameters that give the torque which each joint carries, from a previous
             fit; zero for joints without load-dependent friction. None: no such friction.
         further: function of q, v, a (n, nv each) that returns additional columns
@@ -241,7 +239,6 @@ class EquationMaker:
     filtering: Filtering
     scale: Array
     friction_velocity: float = FRICTION_VELOCITY
-    stribeck: bool = False
     load: Array | None = None
     further: Callable[[Array, Array, Array], Array] | None = None
     store: dict[Any, Any] | None = None
@@ -328,8 +325,8 @@ class EquationMaker:
             )
             carried = 0.0 if self.load is None else np.einsum('tjb,jb->tj', columns.Y, self.load)
             motion = motion_scales(self.robot)
-            shape = self.friction_velocity, self.stribeck
-            friction = narrow(friction_columns(smooth.v[taken], *shape, motion, carried))
+            columns_of = smooth.v[taken], self.friction_velocity, motion, carried
+            friction = narrow(friction_columns(*columns_of))
             further = np.zeros((*friction.shape[:2], 0))
             if self.further is not None:
                 further = narrow(self.further(*(x[taken] for x in (smooth.q, smooth.v, smooth.a))))

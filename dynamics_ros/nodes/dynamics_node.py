@@ -272,13 +272,12 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
             self._prepared = None
 
     def warm_up(self) -> Sequence[Callable[[], object]]:
-        """Return functions that compile the kernels of the services, and load what goals need."""
+        """Return functions that compile the kernels of the services."""
         if self._prepared is None:
-            return [PayloadAction.load]
+            return []
         robot = self._prepared.robot
         names = () if is_large(robot) else ('forward_dynamics', *TERMS)
-        kernels = (partial(robot.kernel, name) for name in ('inverse_dynamics', *names))
-        return [*kernels, PayloadAction.load]
+        return [partial(robot.kernel, name) for name in ('inverse_dynamics', *names)]
 
     def outputs(self) -> list[Output]:
         """Return the publishers of gravity torques, commands, payload and gravity."""
