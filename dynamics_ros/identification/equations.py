@@ -25,7 +25,7 @@ the load is the torque of bodies and rotors, the motor torque after friction, as
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -169,12 +169,6 @@ class Equations:
         """(nv) RMS of the efforts."""
         squares = (self.rows[..., -1] ** 2).sum(axis=1)
         return np.sqrt(squares / np.maximum(self.counts.sum(axis=1), 1))
-
-    def scaled(self, scale: Array) -> Equations:
-        """Equations with efforts multiplied by a scale (nv)."""
-        rows = self.rows.copy()
-        rows[..., -1] *= scale[:, np.newaxis]
-        return replace(self, rows=rows)
 
     @classmethod
     def joined(cls, parts: Sequence[Equations]) -> Equations:

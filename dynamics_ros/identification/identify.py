@@ -159,37 +159,35 @@ def resample(problem: Problem) -> None:
     problem.findings += [*resting(problem), *constant_efforts(problem), *brief(problem)]
 
 
-def regress(problem: Problem) -> None:
-    """Stage: linear equations of the recordings, with efforts as reported."""
-    robot, base = problem.robot, BaseParameters.of(problem.robot)
-    problem.maker = EquationMaker(
-        robot,
-        base,
-        Filtering.for_motion(problem.stretches),
-        np.ones(robot.nv),
-        store={},
-        fused=problem.uses('velocities'),
-    )
-    problem.equations = problem.equations_of(problem.maker)
-
-
 def convert(problem: Problem) -> None:
     """Stage: efforts in Nm or N, and a check of the mounting.
 
     Raises:
         NotThisRobotError, UnusableRecordingError: as ``check_mounting``.
     """
-    robot, scale = problem.robot, problem.scale
-    if scale is None:
-        scale = np.ones(robot.nv)
+    robot, stretches = problem.robot, problem.stretches
+    if problem.scale is None:
+        problem.scale, findings = np.ones(robot.nv), list[str]()
         if problem.uses('units'):
-            scale, findings = effort_scale(problem)
-            problem.findings += findings
-    if (scale != 1.0).any():
-        problem.maker = replace(problem.maker, scale=scale)
-        problem.equations = problem.equations.scaled(scale)
+            problem.scale, findings = effort_scale(robot, stretches)
+        problem.findings += findings
     if problem.uses('mounting'):
-        problem.findings += check_mounting(robot, problem.stretches, scale, problem.held)
+        problem.findings += check_mounting(robot, stretches, problem.scale, problem.held)
+
+
+def regress(problem: Problem) -> None:
+    """Stage: linear equations of the recordings."""
+    robot, scale = problem.robot, problem.scale
+    assert scale is not None
+    problem.maker = EquationMaker(
+        robot,
+        BaseParameters.of(robot),
+        Filtering.for_motion(problem.stretches),
+        scale,
+        store={},
+        fused=problem.uses('velocities'),
+    )
+    problem.equations = problem.equations_of(problem.maker)
 
 
 def weigh(problem: Problem) -> None:
@@ -301,7 +299,7 @@ def judge(problem: Problem) -> None:
 
 
 STAGES: tuple[Callable[[Problem], None], ...] = (
-    *(read, resample, regress, convert, weigh, choose_curve, add_load, regularize, judge),
+    *(read, resample, convert, regress, weigh, choose_curve, add_load, regularize, judge),
 )
 """The stages of an identification, in their order."""
 
