@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Resampling of joint states to equal time steps, from stamps with jitter, losses and gaps.
 
-Drivers sample with a regular clock, but many stamps are arrival times with jitter: a clock is
-fitted to them. The stamps themselves are used if they are far from it, as where samples were lost
-or the pace of a loop changes.
+Drivers sample with a regular clock, but many stamps are arrival times, up to several periods late.
+Two clocks are fitted to the stamps, one that lost samples where stamps are late for good, and one
+that lost none. The stamps themselves are used if they are far from both, such as those of a loop
+whose pace changes.
 """
 
 from __future__ import annotations
@@ -27,8 +28,11 @@ GAP_PERIODS, GAP_TIME = 6.0, 0.1
 MIN_PERIOD, MAX_PERIOD = 1e-5, 1.0
 """Range of plausible sampling periods [s]."""
 
-MAX_LATE = 0.5
+MAX_LATE = 3.0
 """Mean deviation of stamps from a regular clock from which they are used as they are [periods]."""
+
+NEIGHBOURS = 15
+"""Samples on both sides that decide whether a delay is permanent, because samples were lost."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,10 +101,18 @@ def _period(time: Array) -> float:
 
 
 def _resampled(samples: JointSamples, period: float) -> Stretch:
-    time, q, ticks = samples.time, samples.position, np.arange(len(samples))
-    clock = np.asarray(np.polyval(np.polyfit(ticks, time, 1), ticks))
-    if np.abs(time - clock).mean() < MAX_LATE * period:
-        time, period = clock, float(np.min(np.diff(clock)))
+    time, q = samples.time, samples.position
+    ticks = np.arange(len(time))
+    clocks = [_fitted_clock(ticks, time)]
+    for _ in range(3):
+        ticks = _tick_numbers(time, period)
+        period = float(np.polyfit(ticks, time, 1)[0])
+    clocks.append(_fitted_clock(ticks, time))
+    # Jitter of a full period looks like lost samples, so the clock without losses is tried too.
+    late, clock = min(((float(np.abs(time - c).mean()), c) for c in clocks), key=lambda one: one[0])
+    if late < MAX_LATE * period:
+        time = clock
+        period = float(np.min(np.diff(time)))
     count = round((time[-1] - time[0]) / period) + 1
     grid = time[0] + period * np.arange(count)
     if count == len(time) and np.abs(grid - time).max() < 1e-3 * period:
@@ -109,6 +121,25 @@ def _resampled(samples: JointSamples, period: float) -> Stretch:
     velocity = None if samples.velocity is None else _linear(grid, time, samples.velocity)
     smooth: Array = scipy.interpolate.CubicSpline(time, q)(grid)
     return Stretch(time[0], period, smooth, velocity, _linear(grid, time, samples.effort))
+
+
+def _fitted_clock(ticks: NDArray[np.int64], time: Array) -> Array:
+    """(n) times of ticks, by a linear fit to the stamps."""
+    return np.asarray(np.polyval(np.polyfit(ticks, time, 1), ticks), dtype=np.float64)
+
+
+def _tick_numbers(time: Array, period: float) -> NDArray[np.int64]:
+    """Tick number of each sample of a regular clock, counting lost samples."""
+    late = np.flatnonzero(np.diff(time) > 1.5 * period) + 1
+    lost = np.zeros(len(time), dtype=np.int64)
+    expected = time - period * np.arange(len(time))
+    for k in late:
+        before = np.median(expected[max(0, k - NEIGHBOURS) : k])
+        after = np.median(expected[k : k + NEIGHBOURS])
+        # Limit the number, because the medians include other losses nearby.
+        most = round((time[k] - time[k - 1]) / period) - 1
+        lost[k] = min(most, max(0, round((after - before) / period)))
+    return np.arange(len(time)) + np.cumsum(lost)
 
 
 def _linear(grid: Array, time: Array, values: Array) -> Array:
