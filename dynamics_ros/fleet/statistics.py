@@ -129,31 +129,6 @@ class _Publisher:
         self._gaps += len(steps) - len(usual)
 
 
-class Samples(NamedTuple):
-    """Consecutive samples.
-
-    Attributes:
-        time: (n) stamps [ns].
-        q, v, effort: (n, nq) configurations, (n, nv) velocities and reported efforts.
-        external: (n, nv) estimated external torques [Nm or N].
-        state: (n) contact states, values of ``ContactState``.
-    """
-
-    time: NDArray[np.int64]
-    q: Array
-    v: Array
-    effort: Array
-    external: Array
-    state: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, estimates: Estimates) -> Samples:
-        """Returns the samples of estimates."""
-        states = estimates.states
-        state = np.array([report.state for report in estimates.reports], dtype=np.int64)
-        return cls(states.time, states.q, states.v, states.effort, estimates.values, state)
-
-
 def low_pass(values: Array, decay: Array, last: Array) -> Array:
     """First-order low-pass y_k = d y_(k-1) + (1 - d) x_k along the first axis.
 
@@ -218,18 +193,41 @@ class ResidualSums:
         # For samples without contact, and for all: sums of products of the rows, durations.
         self._grams = np.zeros((2, nv, len(COLUMNS) + 1, len(COLUMNS) + 1))
         self._times = np.zeros((2, nv))
-        self._squares, self._counts = np.zeros((2, 2, nv)), np.zeros(2)
+        self._squares, self._counts, self._newest = np.zeros((2, 2, nv)), np.zeros(2), -1
         self._last: tuple[int, Array] | None = None
+        self._pipeline, self._parts, self._size = pipeline, list[list[Any]](), 0
 
     @property
     def count(self) -> int:
         """Number of samples."""
+        self._sum_up()
         return int(self._counts[1])
 
-    def add(self, samples: Samples, pipeline: ContactPipeline) -> None:
-        """Adds samples with the pipeline of the payload at that time."""
-        time, free = samples.time, samples.state == 0
-        columns = self.columns(samples.v, pipeline.robot.gravity(samples.q))
+    def add(self, estimates: Estimates, pipeline: ContactPipeline) -> None:
+        """Adds consecutive estimates of a pipeline.
+
+        The estimate of a state is repeated while the next one is held as doubtful: it counts once.
+        """
+        if pipeline is not self._pipeline:
+            self._sum_up()
+            self._pipeline = pipeline
+        states = estimates.states
+        state = np.array([report.state for report in estimates.reports], dtype=np.int64)
+        columns = states.time, states.q, states.v, states.effort, estimates.values, state
+        new = np.diff(states.time, prepend=self._newest) != 0
+        self._newest = int(states.time[-1])
+        self._parts.append([column[new] for column in columns])
+        self._size += int(new.sum())
+        if self._size >= BLOCK:
+            self._sum_up()
+
+    def _sum_up(self) -> None:
+        if not self._size:
+            return
+        pipeline = self._pipeline
+        time, q, v, effort, external, state = map(np.concatenate, zip(*self._parts, strict=True))
+        self._parts, self._size, free = [], 0, state == 0
+        columns = self.columns(v, pipeline.robot.gravity(q))
         before, last = self._last or (time[0], columns[0])
         intervals = np.clip(np.diff(time, prepend=before) * 1e-9, 0.0, pipeline.observer.max_gap)
         # The same filter as that of the external torques.
@@ -237,14 +235,14 @@ class ResidualSums:
         columns = low_pass(columns, decay, last)
         self._last = int(time[-1]), columns[-1].copy()
         moving = np.abs(columns[..., 0]) > MOVING * self._model.motion
-        rows = np.concatenate([columns, -samples.external[..., np.newaxis]], axis=-1)
-        torque = self._model.scale * samples.effort + self._model.offset
+        rows = np.concatenate([columns, -external[..., np.newaxis]], axis=-1)
+        torque = self._model.scale * effort + self._model.offset
         for which, chosen in enumerate((free, np.ones_like(free))):
             mask = moving & chosen[:, np.newaxis]
             own = rows * mask[..., np.newaxis]
             self._grams[which] += np.einsum('njc,njd->jcd', own, own, optimize=True)
             self._times[which] += intervals @ mask
-            for k, values in enumerate((torque, samples.external)):
+            for k, values in enumerate((torque, external)):
                 self._squares[which, k] += (values[chosen] ** 2).sum(axis=0)
             self._counts[which] += chosen.sum()
 
@@ -255,6 +253,7 @@ class ResidualSums:
 
     def result(self) -> JointResiduals:
         """Returns the residuals and the friction of the joints."""
+        self._sum_up()
         model, nv = self._model, len(self._gain)
         unknowns, deviation = np.full((nv, len(COLUMNS)), np.nan), np.full(nv, np.nan)
         speed, zero = SPEED * model.motion, np.zeros(nv)

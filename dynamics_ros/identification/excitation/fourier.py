@@ -12,8 +12,9 @@ The objective is the information of a motion about the parameters,
     f = -log det M + w log cond Y^T Y,   M = sum over times of Y^T S^-2 Y
 
 for the regressor Y of base parameters, standard deviations S of efforts and the weight w of the
-condition number. The derivative of f by the regressor is a matrix W of the same shape. Then sum_ik W_ik dY_ik is the derivative of the
-inverse dynamics of bodies whose inertial parameters are row i of W.
+condition number. The derivative of f by the regressor is a matrix W of the same shape. Then
+sum_ik W_ik dY_ik is the derivative of the inverse dynamics of bodies whose inertial parameters are
+row i of W.
 """
 
 from __future__ import annotations
