@@ -61,7 +61,6 @@ PARTS = (
     ),
     *(
         'recordings',
-        'poor-motion',
         'stops',
         'payload',
         'excitation',

@@ -21,7 +21,7 @@ from benchmarks import (
     identification_recordings,
 )
 from benchmarks.identification_arms import SUITE, described_arm, figure
-from benchmarks.identification_simulated import chosen, cost, coverage, payload, poor_motion, stops
+from benchmarks.identification_simulated import chosen, cost, coverage, payload, stops
 from benchmarks.records import Goal, Record
 from dynamics_ros.identification.bodies.base_parameters import BaseParameters
 from dynamics_ros.identification.excitation.fourier import (
@@ -61,7 +61,6 @@ def excitation(options: argparse.Namespace) -> Iterator[Record]:
 PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Record]]] = {
     'recordings': identification_recordings.run,
     'ablation': identification_ablation.ablation,
-    'poor-motion': poor_motion,
     'stops': stops,
     'payload': payload,
     'excitation': excitation,
