@@ -125,7 +125,6 @@ class Problem:
         scale: (nv) torque per unit of reported effort; None: it is estimated.
         without: names of ``OPTIONAL`` mechanisms that are left out.
         stretches: the recordings at equal time steps, divided at gaps.
-        span: (nv) largest range of positions of a stretch [rad or m].
         moved: (nv) whether joints move.
         maker: source of the equations, with filters, effort scale, friction curve and load.
         equations: equations of all recordings.
@@ -142,7 +141,6 @@ class Problem:
     scale: Array | None = None
     without: Collection[str] = ()
     stretches: list[Stretch] = field(default_factory=list, init=False)
-    span: Array = field(init=False)
     moved: NDArray[np.bool_] = field(init=False)
     maker: EquationMaker = field(init=False)
     equations: Equations = field(init=False)

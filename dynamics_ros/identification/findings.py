@@ -7,7 +7,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.estimation.uncertainty.thresholds import motion_scales
 from dynamics_ros.robot import Robot
 
 from .equations import Equations
@@ -24,12 +23,6 @@ MIN_DURATION = 10.0
 
 LARGE_RESIDUAL = 0.1
 """Unexplained share of the efforts from which it is reported."""
-
-
-def moved_joints(robot: Robot, span: Array) -> NDArray[np.bool_]:
-    """(nv) whether joints move, by their ranges of positions (nv) [rad or m]."""
-    found: NDArray[np.bool_] = span >= STILL * motion_scales(robot)
-    return found
 
 
 def resting(problem: Problem) -> list[str]:

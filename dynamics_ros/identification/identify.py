@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.estimation import EffortModel
+from dynamics_ros.estimation.uncertainty.thresholds import motion_scales
 from dynamics_ros.robot import Robot
 
 from .alternatives import check_mounting, effort_scale
@@ -29,9 +30,9 @@ from .deviations import (
 from .equations import EquationMaker, Filtering
 from .evaluation import Evaluation, Problem, effort_model_of, evaluate
 from .findings import (
+    STILL,
     brief,
     constant_efforts,
-    moved_joints,
     much_left_over,
     named,
     resting,
@@ -39,17 +40,12 @@ from .findings import (
     usual_share,
 )
 from .fit import FRICTION, LOAD_REACH, Fit, grams, regularized, solved, squares
-from .joint_states.clock import extremes_of, regular_stretches
+from .joint_states.clock import regular_stretches
 from .joint_states.joint_matching import NotThisRobotError
 from .joint_states.noise import SampleNoise, sample_noise
 from .joint_states.samples import JointSamples, UnusableRecordingError
 
 Array = NDArray[np.float64]
-
-RANGE_FACTOR = 1.3
-"""Factor on the recorded ranges of positions, in which the accuracy of torques is computed."""
-
-HALF_A_TURN = np.array([[-np.pi], [np.pi]])
 
 MAX_UNEXPLAINED = 40.0
 """Unexplained share of the efforts from which a recording is attributed to another robot [%]."""
@@ -72,8 +68,7 @@ class Identified:
         moved: (nv) whether the joints moved.
         findings: one sentence for each fact that a user should know.
         noise: noise of single samples.
-        accuracy: known errors of the model between ``postures``, and noise of the samples.
-        postures: (2, nv) lowest and highest positions [rad or m].
+        accuracy: known errors of the model, and noise of the samples.
     """
 
     robot: Robot
@@ -86,7 +81,6 @@ class Identified:
     findings: tuple[str, ...]
     noise: SampleNoise
     accuracy: Accuracy
-    postures: Array
 
     @property
     def bodies(self) -> Array:
@@ -154,8 +148,8 @@ def resample(problem: Problem) -> None:
     if not stretches:
         raise UnusableRecordingError('no ten samples follow each other without a gap')
     robot, problem.stretches = problem.robot, stretches
-    problem.span = np.max([np.ptp(one.position, axis=0) for one in stretches], axis=0)
-    problem.moved = moved_joints(robot, problem.span)
+    span = np.max([np.ptp(one.position, axis=0) for one in stretches], axis=0)
+    problem.moved = span >= STILL * motion_scales(robot)
     problem.findings += [*resting(problem), *constant_efforts(problem), *brief(problem)]
 
 
@@ -308,10 +302,9 @@ def _result(problem: Problem) -> Identified:
     robot, maker, fit, train = problem.robot, problem.maker, problem.fit, problem.train
     covariance = covariances(problem)
     known = parameters(problem, covariance)
-    postures = _postures(robot, extremes_of(problem.stretches), problem.moved)
     noise = sample_noise(problem.stretches, maker.scale)
     viscous = [one.deviation for one in known if one.name.startswith('viscous ')]
-    of_fit = torque_deviations(problem, covariance[0], postures)
+    of_fit = torque_deviations(problem, covariance[0])
     return Identified(
         robot,
         replace(maker, store=None),
@@ -323,20 +316,4 @@ def _result(problem: Problem) -> Identified:
         tuple(problem.findings),
         noise,
         Accuracy(noise, *of_fit, train.rms, np.array(viscous)),
-        postures,
     )
-
-
-def _postures(robot: Robot, extremes: Array, moved: NDArray[np.bool_]) -> Array:
-    """(2, nv) lowest and highest positions for which the accuracy of torques is computed.
-
-    ``RANGE_FACTOR`` times the recorded range, within limits; all positions of a joint that did not
-    move.
-    """
-    lowest, highest = extremes
-    half = 0.5 * (RANGE_FACTOR - 1.0) * (highest - lowest)
-    limits = np.array([robot.lower_limits, robot.upper_limits])
-    wider = np.clip([lowest - half, highest + half], *limits)
-    reached = np.array([np.minimum(wider[0], lowest), np.maximum(wider[1], highest)])
-    anywhere = np.where(np.isfinite(limits), limits, 0.5 * (lowest + highest) + HALF_A_TURN)
-    return np.where(moved, reached, anywhere)
