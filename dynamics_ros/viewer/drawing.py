@@ -11,7 +11,6 @@ from geometry_msgs.msg import Point, Vector3
 
 from dynamics_ros.page.bars import Bar
 from dynamics_ros.page.explorer import Explorer
-from dynamics_ros.page.posed import PosedRobot
 from dynamics_ros.page.scene import Scene, arrow, sphere
 from dynamics_ros.spatial import matrix_to_quaternion
 from dynamics_ros.wire.conversions import numbers
@@ -80,12 +79,12 @@ class Drawing:
         latched = ', latched until reset' if contact.collision_latched else ''
         return f'<b>{STATES.get(contact.state, ("",))[0]}</b>{where}{latched}'
 
-    def draw(self, posed: PosedRobot, explorer: Explorer) -> None:
+    def draw(self, explorer: Explorer) -> None:
         """Draw forces and the contact point, and set the external torques of the bars."""
         contact, state = self.contact, ContactState.NONE
         if contact is not None:
             frame, state = contact.point_frame_id.removeprefix(self._prefix), contact.state
-            if contact.point_known and posed.frame_pose(frame) is not None:
+            if contact.point_known and explorer.frame_pose(frame) is not None:
                 look = sphere(numbers(contact.point, 'point'), POINT_DIAMETER, POINT_COLOR)
                 self._scene.draw(CONTACT_POINT, frame, 'icosphere', **look)
             else:
@@ -94,14 +93,14 @@ class Drawing:
             torques = dict(zip(contact.joint_names, map(Bar._make, pairs), strict=True))
             explorer.set_torques(None, torques)
         for message in self._wrenches.values():
-            self._draw_wrench(posed, message, state)
+            self._draw_wrench(explorer, message, state)
 
-    def _draw_wrench(self, posed: PosedRobot, message: ExternalWrench, state: int) -> None:
+    def _draw_wrench(self, explorer: Explorer, message: ExternalWrench, state: int) -> None:
         """Draw a force, and at the free end of its arrow the uncertainty unless degraded."""
         frame, scene, scale = message.frame, self._scene, self._scale
         names = f'force at {frame}', f'uncertainty at {frame}'
-        own = posed.frame_pose(message.header.frame_id.removeprefix(self._prefix))
-        carrier = posed.frame_pose(frame)
+        own = explorer.frame_pose(message.header.frame_id.removeprefix(self._prefix))
+        carrier = explorer.frame_pose(frame)
         shown = own is not None and carrier is not None
         if own is not None and carrier is not None:
             X = np.linalg.inv(carrier) @ own  # of the axes of the message in the contact frame

@@ -126,8 +126,8 @@ def shown(*arguments, **options):
 
 
 SHORT_MEMORY = (
-    'import sys; from dynamics_ros.demo import __main__, demonstration; '
-    'demonstration.LENGTH = 1200; sys.exit(__main__.main())'
+    'import sys; from dynamics_ros.demo import command, demonstration; '
+    'demonstration.LENGTH = 1200; sys.exit(command.main())'
 )
 """A demonstration that lasts longer than what it keeps."""
 

@@ -41,7 +41,7 @@ class TestTheChecks:
 
     @pytest.fixture
     def report(self):
-        return Report(ArmDemonstration.rows, Report.figures_of(ArmDemonstration.rows))
+        return Report(ArmDemonstration.rows)
 
     @pytest.fixture
     def client(self, subject):
