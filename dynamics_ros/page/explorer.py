@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A displayed robot with its controls: joint sliders, frames, a draggable target, joint torques.
+"""A displayed robot with its controls: joint sliders, frames, joint torques.
 
 Independent of ROS. Call all methods from one thread, the one that calls ``Scene.answer``.
 """
@@ -14,8 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from dynamics_ros.errors import DynamicsRosError
-from dynamics_ros.inverse_kinematics import InverseKinematicsResult, solve, solve_all
 from dynamics_ros.model import Model
 from dynamics_ros.model.visual_geometry import Visual
 from dynamics_ros.multibody.end_effector import pose_numbers
@@ -23,17 +21,12 @@ from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .bars import Bar, bars
 from .bones import skeleton
-from .scene import Array, Pose, Scene, sphere
+from .scene import Array, Scene, sphere
 
 TEXT_PERIOD = 0.2
 """Time between two updates of texts, bars and sliders [s]; links move with every picture."""
 
-SEARCH_TIME = 0.1
-"""Timeout of the search for the solutions of a target [s]; pictures wait for it."""
-
 TEXT_STYLE = 'padding:0.3em 0.9em 0.8em;font-size:0.85em;line-height:1.45;overflow-wrap:anywhere'
-
-MAX_SOLUTIONS = 8
 
 MASS_COLOR, MASS_DIAMETER = (1.0, 0.8, 0.1), 0.03
 """Look of the centre of mass, with a diameter [m]."""
@@ -64,14 +57,12 @@ class Explorer:
             look = gui.add_button('Frame the robot')
             dark = gui.add_checkbox('dark', initial_value=False)
         self._joints_tab = self.tabs.add_tab('Joints')
-        self._reach_tab = self.tabs.add_tab('Reach')
         look.on_click(lambda _: scene.later(self._look_at))
         dark.on_update(lambda _: scene.later(lambda: scene.set_dark(dark.value)))
         self._robot_controls: list[Any] = []
         self._sliders: dict[str, Any] = {}
         self._live = False
         self._shapes: Sequence[Visual] = ()
-        self._solutions: Sequence[InverseKinematicsResult] = ()
 
     def say(self, html: str) -> None:
         """Show lines of HTML above all controls."""
@@ -90,8 +81,6 @@ class Explorer:
         """
         for handle in self._robot_controls:
             handle.remove()
-        self._scene.show_target(None, 0.0, self._solve_for)
-        self._solutions = ()
         self._gravity: Mapping[str, float] = {}
         self._external: Mapping[str, Bar] = {}
         self._limits = {joint.name: float(joint.limits.effort) for joint in robot.model.actuated}
@@ -102,10 +91,9 @@ class Explorer:
         self._scene.show_robot(robot.frame_names, self._shapes, self._choose_frame)
         self._ranges = slider_ranges(robot.model)
         self._set_positions({joint: self._inside(joint, 0.0) for joint in self._ranges})
-        self._robot_controls = [*self._frame_controls(tool), *self._reach_controls()]
         with self._joints_tab:
             self._sliders = {joint: self._slider(joint) for joint in self._ranges}
-        self._robot_controls += self._sliders.values()
+        self._robot_controls = [*self._frame_controls(tool), *self._sliders.values()]
         self._choose_frame(tool)
         self._look_at()
 
@@ -152,8 +140,10 @@ class Explorer:
         robot, q = self.robot, self.q
         if self._moved:
             self._moved = False
-            for frame, pose in self._poses_at(q).items():
-                self._scene.move_frame(frame, pose)
+            for frame, (x, y, z, qx, qy, qz, qw) in zip(
+                robot.frame_names, pose_numbers(robot.all_frames(q)), strict=True
+            ):
+                self._scene.move_frame(frame, ((x, y, z), (qw, qx, qy, qz)))
             if robot.total_mass > 0.0:
                 look = sphere(robot.center_of_mass(q), MASS_DIAMETER, MASS_COLOR)
                 self._scene.draw('center of mass', '', 'icosphere', **look)
@@ -181,16 +171,6 @@ class Explorer:
         if frame not in self.robot.frame_names:
             return None
         return self.robot.forward_kinematics(self.q, frame)
-
-    def _poses_at(self, q: Array) -> dict[str, Pose]:
-        """Poses of all frames in a configuration (nq)."""
-        numbers = pose_numbers(self.robot.all_frames(q))
-        return {
-            frame: ((x, y, z), (qw, qx, qy, qz))
-            for frame, (x, y, z, qx, qy, qz, qw) in zip(
-                self.robot.frame_names, numbers, strict=True
-            )
-        }
 
     def _look_at(self) -> None:
         """Move the camera so that it shows the whole robot."""
@@ -273,49 +253,6 @@ class Explorer:
         self._live = live
         for slider in self._sliders.values():
             slider.disabled = live
-
-    # --- a target and its solutions ---------------------------------------------------------------
-
-    def _reach_controls(self) -> list[Any]:
-        gui = self._scene.gui
-        with self._reach_tab:
-            wanted = gui.add_checkbox('target to drag', initial_value=False)
-            self._reach_text = gui.add_markdown('Its frame is the one chosen under Robot.')
-        wanted.on_update(lambda _: self._scene.later(lambda: self._toggle_target(wanted.value)))
-        return [wanted, self._reach_text]
-
-    def _toggle_target(self, wanted: bool) -> None:
-        """Show the draggable target at the selected frame, or remove it."""
-        pose = self._poses_at(self.q)[self.frame]
-        self._scene.show_target(pose if wanted else None, 0.25, self._solve_for)
-        self._scene.show_ghosts([])
-        if wanted:
-            self._solve_for(pose)
-
-    def _solve_for(self, pose: Pose) -> None:
-        """Show all solutions for a pose; without joint states the robot takes the nearest one."""
-        position, (w, x, y, z) = pose
-        problem = self.robot, (*position, x, y, z, w), self.frame, self.q
-        try:
-            self._solutions = solve_all(*problem, timeout=SEARCH_TIME, max_solutions=MAX_SOLUTIONS)
-            text = f'**{len(self._solutions)} solutions** for `{self.frame}`'
-            if not self._solutions:
-                best = solve(*problem, timeout=SEARCH_TIME)
-                text = (
-                    f'**no solution** for `{self.frame}`: {best.reason}, '
-                    f'{best.position_error:.3f} m away'
-                )
-        except DynamicsRosError as error:
-            self._solutions, text = (), f'**no solution**: {error}'
-        if self._solutions:
-            nearest = self._solutions[0]
-            text += (
-                f'; the nearest is {nearest.limit_margin:.2f} from a limit, '
-                f'with manipulability {nearest.manipulability:.3f}'
-            )
-            self.pose(nearest.q)
-        self._reach_text.content = text
-        self._scene.show_ghosts([self._poses_at(one.q) for one in self._solutions])
 
 
 def slider_ranges(model: Model) -> dict[str, tuple[float, float]]:

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Sliders, frames, torques and targets of the page pose the robot and tell of it."""
+"""Sliders, frames and torques of the page pose the robot and tell of it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ import pytest
 from dynamics_ros import Robot
 from dynamics_ros.inspect.command import main as inspect
 from dynamics_ros.model.visual_geometry import read_visual_geometry
-from dynamics_ros.multibody.end_effector import pose_numbers
 from dynamics_ros.page.bars import EXCEEDED_COLOR, Bar, bars, four_digits
 
 ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
@@ -102,35 +101,6 @@ def test_a_bar_beyond_its_limit_has_the_colour_of_an_alarm_and_names_are_escaped
     assert EXCEEDED_COLOR not in bars(['a'], {'a': Bar(4.0, 5.0)}, {})
     shown = bars(['<b>'], {'<b>': Bar(-6.0, 5.0)}, {})
     assert EXCEEDED_COLOR in shown and '&lt;b&gt;' in shown and '<b>' not in shown
-
-
-def test_all_solutions_of_a_target_are_shown_and_the_nearest_is_taken(explorer, monkeypatch):
-    from dynamics_ros.page import explorer as module
-
-    # A busy machine finds them as well; the search ends when it has as many as are shown.
-    monkeypatch.setattr(module, 'SEARCH_TIME', 60.0)
-    robot = explorer.robot
-    q = np.full(robot.nq, 0.5)
-    explorer.follow(dict(zip(robot.joint_names, q, strict=True)))
-    X = robot.forward_kinematics(q, 'tool0')
-    explorer._toggle_target(True)
-    assert len(explorer._solutions) > 1 and len(explorer._scene._ghosts) > 0
-    for one in explorer._solutions:
-        np.testing.assert_allclose(robot.forward_kinematics(one.q, 'tool0'), X, atol=1e-4)
-    np.testing.assert_array_equal(explorer.q, q)
-    # Without joint states the robot takes the nearest one.
-    explorer.release()
-    X[2, 3] -= 0.05
-    dragged = explorer._scene._target
-    numbers = pose_numbers(X)
-    dragged.position, dragged.wxyz = numbers[:3], numbers[[6, 3, 4, 5]]
-    for call in dragged._impl_aux.update_cb:  # what viser does when a person drags it
-        call(SimpleNamespace(target=dragged))
-    explorer.update()
-    np.testing.assert_array_equal(explorer.q, explorer._solutions[0].q)
-    np.testing.assert_allclose(robot.forward_kinematics(explorer.q, 'tool0'), X, atol=1e-4)
-    explorer._toggle_target(False)
-    assert not explorer._scene._ghosts
 
 
 def test_links_are_drawn_where_forward_kinematics_has_them(explorer):
