@@ -36,20 +36,19 @@ class Explorer:
     """The displayed robot with its controls; there is no robot until ``show``.
 
     Attributes:
-        shown: whether there is a robot; the other attributes exist from then on.
+        shown: whether there is a robot; ``robot`` and ``q`` exist from then on.
         robot: the robot.
         q: its configuration (nq), initially with all joints at 0 or as near as limits allow.
-        frame: name of the selected frame.
+        frame: name of the selected frame; '' without a robot.
         tabs: tab group of the page, from the start; other classes may add their own tabs.
     """
 
     robot: RigidBodySystem
     q: Array
-    frame: str
 
     def __init__(self, scene: Scene) -> None:
         """Create the controls that need no robot."""
-        self._scene, self.shown = scene, False
+        self._scene, self.shown, self.frame = scene, False, ''
         gui = scene.gui
         self._text = gui.add_html('')
         self.tabs = gui.add_tab_group()
