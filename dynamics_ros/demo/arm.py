@@ -34,7 +34,7 @@ from dynamics_ros_msgs.srv import ComputeInverseDynamics, ComputeInverseKinemati
 
 from .demonstration import Demonstration, Report, Track, matched
 from .processes import Children
-from .screen import Cell, View, listed
+from .screen import Cell, View
 from .subject import Subject
 
 Array = NDArray[np.float64]
@@ -248,7 +248,7 @@ class ArmDemonstration(Demonstration):
 
     def round(self, report: Report, duration: float) -> None:
         """Push the tool, then call inverse kinematics and inverse dynamics."""
-        subject, figures, event = self._subject, report.figures, self.screen.event
+        subject, figures = self._subject, report.figures
         measures = Measures(report, self, subject, first=self.joint_states.newest)
         began, count = time.monotonic(), self.joint_states.count
         figures['inverse_kinematics_success'] = None
@@ -256,33 +256,22 @@ class ArmDemonstration(Demonstration):
         self.watch(_QUIET * duration)
         quiet, seconds = self.joint_states.newest, min(_PUSH * duration, _MAX_PUSH_DURATION)
         size = float(np.linalg.norm(subject.force))
-        text = f'{size:.2f} N, ({listed(subject.force)}) N, {seconds:.1f} s'
-        event(f'push {figures["rounds"]} at {subject.tool}: {text}')
+        push = f'push {figures["rounds"]} at {subject.tool}'
+        self.screen.event(f'{push}: {size:.2f} N for {seconds:.1f} s')
         self.push(report, subject.tool, subject.force, seconds)
         self.watch(seconds + _PAUSE)
         self.wait_until(quiet + round((seconds + _PAUSE) * 1e9))
         measures.push(quiet, seconds)
-        if (delay := figures['push_detected_after_ms']) is not None:
-            link = figures['contact_link']
-            place = f'at link {link}' if link else 'at no known link'
-            event(f'detected after {delay:.0f} ms, {place}')
-        if figures['push_error_percent'] is not None:
-            event(
-                'estimated {push_estimated_n:.2f} N of {push_true_n:.2f} N, '
-                '{push_compared} off by {push_error_percent:.2f} %'.format_map(figures)
-            )
-
         target = subject.reference.forward_kinematics(subject.target(), subject.tool)
         ask = ComputeInverseKinematics.Request(
             frame=subject.tool,
             target=pose_stamped(self._now(), subject.robot.root_frame, target),
             timeout=duration_message(_SEARCH_TIMEOUT),
         )
-        answer, took = self.call(report, what := 'inverse kinematics', self._solve, ask)
+        answer, took = self.call(report, 'inverse kinematics', self._solve, ask)
         if answer is not None:
             q = self._in_order(answer.solution.name, answer.solution.position)
             measures.inverse_kinematics(target, q, took)
-            event(f'{what} in {took * 1e3:.1f} ms: {listed(q)}')
         self.watch(_PAUSE)
         (q, v), a = self.joint_states.latest, self._rng.uniform(-1.0, 1.0, subject.robot.nv)
         names = list(subject.robot.joint_names)
@@ -291,12 +280,10 @@ class ArmDemonstration(Demonstration):
             acceleration_names=names,
             accelerations=a.tolist(),
         )
-        what = 'inverse dynamics'
-        response, took = self.call(report, what, self._inverse_dynamics, request)
+        response, took = self.call(report, 'inverse dynamics', self._inverse_dynamics, request)
         if response is not None:
             tau = self._in_order(response.torques.name, response.torques.effort)
             measures.inverse_dynamics(subject.reference.inverse_dynamics(q, v, a), tau, took)
-            event(f'{what} in {took * 1e3:.1f} ms, Nm: {listed(tau)}')
         self.watch(began + duration - time.monotonic())
 
         rate = (self.joint_states.count - count) / (time.monotonic() - began)
@@ -305,8 +292,6 @@ class ArmDemonstration(Demonstration):
             report.late['joint states'] = f'only {rate:.0f} a second'
         measures.poses()
         measures.gravity()
-        for figure, how in report.late.items():
-            event(f'this machine is too slow: {figure}, {how}')
 
     def _now(self) -> Any:
         return self.node.get_clock().now().to_msg()

@@ -76,16 +76,9 @@ class Report:
         """All of it as one object."""
         return {**self.figures, 'late': self.late, 'failures': self.failures}
 
-    def summary(self) -> str:
-        """The figures as text."""
-        color, verdict = 32, 'all of it worked'
-        if self.failures:
-            color, verdict = 31, 'failed'
-        elif self.late:
-            color, verdict = 33, 'nothing was wrong, the machine was too slow'
-        if sys.stdout.isatty():
-            verdict = f'\033[{color}m{verdict}\033[0m'
-        lines = ['', '{robot}, {joints} joints: '.format_map(self.figures) + verdict]
+    def lines(self) -> list[str]:
+        """The figures as lines of text."""
+        lines = []
         for name, row in self.rows:
             try:
                 lines.append(f'  {name.format_map(self.figures):30}{row.format_map(self.figures)}')
@@ -94,7 +87,19 @@ class Report:
         for figure, how in self.late.items():
             text = f'too slow for {figure}: {how}'
             lines += wrap(text, WIDTH, initial_indent='  ', subsequent_indent='    ')
-        return '\n'.join(lines)
+        return lines
+
+    def summary(self) -> str:
+        """The verdict and the figures as text."""
+        color, verdict = 32, 'all of it worked'
+        if self.failures:
+            color, verdict = 31, 'failed'
+        elif self.late:
+            color, verdict = 33, 'nothing was wrong, the machine was too slow'
+        if sys.stdout.isatty():
+            verdict = f'\033[{color}m{verdict}\033[0m'
+        title = '{robot}, {joints} joints: '.format_map(self.figures)
+        return '\n'.join(['', title + verdict, *self.lines()])
 
 
 class Track:
@@ -215,6 +220,8 @@ class Demonstration(ABC):
                 while not self.complete or time.monotonic() < end:
                     report = self.report
                     if self.complete:
+                        for line in report.lines():
+                            self.screen.event(line)
                         self._of_all['rounds'] += 1
                         failures = list(report.failures)
                         report = Report(self.rows, dict(self._of_all), failures=failures)

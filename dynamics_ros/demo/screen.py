@@ -15,9 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from textwrap import wrap
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 try:
     from rich.bar import Bar
     from rich.console import Console, Group
@@ -37,7 +34,7 @@ SAMPLE_PERIOD = 0.25
 """Time between two characters of a line over time [s]."""
 
 _PERIODS = {True: 0.2, False: 1.0}  # s between updates, by whether they repaint the table
-_EVENTS = 6
+_EVENTS = 10
 _ROWS = 8
 _HEIGHTS = ' ▁▂▃▄▅▆▇█'
 
@@ -157,10 +154,3 @@ def over_time(values: Sequence[float] | deque[float], largest: float) -> str:
     """Values as a line of characters whose heights are relative to the largest one."""
     scale = 8.0 / largest if largest > 0.0 else 0.0
     return ''.join(_HEIGHTS[round(min(scale * x, 8.0))] for x in values).rjust(HISTORY)
-
-
-def listed(values: NDArray[np.float64]) -> str:
-    """Values of one kind as text: three digits of each, a limited number."""
-    # Adding 0.0 removes the sign of a negative zero.
-    shown = [f'{value:.3g}' for value in np.round(values[:_ROWS], 9) + 0.0]
-    return ' '.join(shown + [f'and {len(values) - _ROWS} more'] * (len(values) > _ROWS))
