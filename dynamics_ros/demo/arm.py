@@ -331,7 +331,8 @@ class ArmDemonstration(Demonstration):
         }
         place = f', contact at {contact.link}' if contact.state != ContactState.NONE else ''
         where = ' '.join(f'{x:.3f}' for x in now(self.pose, 4, 4)[:3, 3] + 0.0)
-        title = f'{robot.name}, {tool} at {where} m{place}'
+        largest = np.abs(np.nan_to_num(tau)).max()
+        title = f'{robot.name}, {tool} at {where} m, gravity up to {largest:.3g} Nm{place}'
         return View(title, ('joint', 'position', 'gravity', 'external'), rows, forces)
 
 
