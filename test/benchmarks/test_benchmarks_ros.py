@@ -99,22 +99,19 @@ def test_publishers_tell_all_joints_of_a_robot_at_rest(subject):
     assert ('contact_node/foot_contacts' in topics) == bool(subject.feet)
 
 
-SENT = [1000, 2000, 3000, 4000]
-CYCLE = 3
-
-
-def test_each_command_answers_the_state_of_its_number():
-    trips, lost = answers(SENT, [(2500, 0), (2600, 1), (4400, 0), (4500, 2)], CYCLE)
-    assert trips.tolist() == [1500, 600, 1500, 400]
-    assert lost == 0
-
-
-def test_a_state_without_an_answer_is_lost_and_shifts_no_other():
-    trips, lost = answers(SENT, [(500, 0), (1100, 0), (3100, 2), (4100, 0)], CYCLE)
-    assert lost == 1
-    assert np.isnan(trips[1])
-    assert trips[[0, 2, 3]].tolist() == [100, 100, 100]
-    assert answers(SENT, [], CYCLE)[1] == 4
+@pytest.mark.parametrize(
+    ('answered', 'expected'),
+    [
+        ([(2500, 0), (2600, 1), (4400, 0), (4500, 2)], [1500, 600, 1500, 400]),
+        # A state without an answer is lost, and shifts no other.
+        ([(500, 0), (1100, 0), (3100, 2), (4100, 0)], [100, math.nan, 100, 100]),
+        ([], [math.nan] * 4),
+    ],
+)
+def test_each_command_answers_the_state_of_its_number(answered, expected):
+    trips, lost = answers([1000, 2000, 3000, 4000], answered, 3)
+    np.testing.assert_array_equal(trips, expected)
+    assert lost == np.isnan(expected).sum()
 
 
 def test_torques_of_the_counters_tell_the_number_of_a_state_and_the_arm_feels_nothing():
