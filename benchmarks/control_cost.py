@@ -116,7 +116,7 @@ def _arm(subject: Subject, options: argparse.Namespace) -> Iterator[Record]:
     inputs = [
         *(q, v, np.zeros(6), target.pose, target.twist, target.acceleration, target.wrench),
         *(target.posture, gains.stiffness, gains.damping, gains.axes, gains.force, gains.joints),
-        *(gains.settings, memory, 1e-3),
+        *(gains.settings, np.zeros(n), memory, 1e-3),
     ]
     sizes = [x.size for x in controller.kernel.trace.outputs]
     measured = timed(robot, f'impedance_step:{subject.frame}', inputs, sizes, calls)

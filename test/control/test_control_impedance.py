@@ -181,12 +181,12 @@ def arguments(controller, given, q=HOME, v=None, memory=None):
     return [
         *(state.q, state.v, state.wrench, target.pose, target.twist, target.acceleration),
         *(target.wrench, target.posture, given.stiffness, given.damping, given.axes, given.force),
-        *(given.joints, given.settings, memory, np.array(STEP)),
+        *(given.joints, given.settings, np.zeros(7), memory, np.array(STEP)),
     ]
 
 
 @examples(150)
-@given(st.integers(0, 15), st.lists(NUMBERS, min_size=1, max_size=8), SEEDS)
+@given(st.integers(0, 16), st.lists(NUMBERS, min_size=1, max_size=8), SEEDS)
 def test_whatever_comes_in_torques_and_rates_are_bounded(panda, controller, which, numbers, seed):
     """Any input replaced in some places by any number, none or infinity among them."""
     rng = np.random.default_rng(seed)
@@ -201,13 +201,14 @@ def test_whatever_comes_in_torques_and_rates_are_bounded(panda, controller, whic
     assert (np.abs(tau) <= limits).all()
     if which != 12:  # the limits themselves
         assert (np.abs(tau) <= 40.0).all()
-    if which not in (12, 14, 15):
+    if which not in (12, 15, 16):
         assert np.abs(tau - panda.gravity(HOME)).max() <= 500.0 * STEP * (1.0 + EXACT)
 
 
 @pytest.mark.parametrize(
     ('which', 'flag'), [(0, 'state'), (1, 'state'), (2, 'input'), (3, 'input'), (8, 'input'),
-                        (10, 'input'), (12, 'input'), (13, 'input'), (14, 'memory'), (15, 'input')]
+                        (10, 'input'), (12, 'input'), (13, 'input'), (14, 'input'), (15, 'memory'),
+                        (16, 'input')]
 )  # fmt: skip
 def test_a_number_that_is_none_has_a_name_and_ends_in_rest(panda, controller, which, flag):
     values = arguments(controller, gains(panda), v=0.4 * np.ones(7))
@@ -344,7 +345,7 @@ def step_arguments(arm, rng):
     return [
         *(q, 0.2 * rng.normal(size=7), rng.normal(size=6), target.pose, target.twist),
         *(target.acceleration, target.wrench, target.posture, *gains.arrays),
-        *(controller.start(q, energy=3.0), 1e-3),
+        *(np.zeros(7), controller.start(q, energy=3.0), 1e-3),
     ]
 
 
@@ -366,7 +367,7 @@ def test_exported_c_answers_numbers_that_are_none_with_bounded_torques(arm, libr
             assert (np.abs(tau) <= np.minimum(arm.effort_limits, np.inf)).all()
             limits_known = which != 12
             assert not limits_known or (np.abs(tau) <= 30.0).all()
-            if before is not None and limits_known and which < 14:
+            if before is not None and limits_known and which < 15:
                 assert np.abs(tau - np.clip(before, -30.0, 30.0)).max() <= 1.0 + 1e-9
             said = {name for name, flag in zip(FLAGS, flags, strict=True) if flag}
             assert said & {'state', 'input', 'memory'}, (which, place, said)
