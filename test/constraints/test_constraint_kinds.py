@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from laws import assert_close
 from patience import examples
-from random_robots import MOVING, SEEDS, random_robot, random_state, robots
+from random_robots import SEEDS, random_robot, random_state, robots
 from tolerances import DIFFERENCE, DIFFERENCE_STEP, LAW
 
 from dynamics_ros import Robot
@@ -163,39 +163,10 @@ def test_the_kernel_and_the_equations_of_all_constraints_agree(case):
     assert_close(J @ a + held.bias(robot, s.q, v), np.zeros(held.rows), LAW * 100, 10.0)
 
 
-@FEW
-@given(SEEDS, SEEDS)
-def test_a_cut_joint_moves_as_the_joint_that_was_cut(one, two):
-    """A free link held by a revolute cut to a chain is that chain with the joint."""
-    chain = random_robot(one, 3, kinds=MOVING)
-    at = chain.frame_names[-1]
-    robot = Robot(chain.model, backend='python')
-    free = Robot.from_urdf(FREE_LINK, backend='python')
-    hinged = robot.with_tool(Robot.from_urdf(HINGED_LINK, backend='python'), at, prefix='t_')
-    loose = robot.with_tool(free, at, prefix='t_')
-    rng = np.random.default_rng(two)
-    q, v, tau = rng.normal(size=(3, hinged.nv))
-    turn = hinged.nv - 1
-    pose = np.linalg.solve(
-        hinged.forward_kinematics(q, 't_base'), hinged.forward_kinematics(q, 't_link')
-    )
-    rotation = np.array([0.0, 0.0, np.sin(q[turn] / 2.0), np.cos(q[turn] / 2.0)])
-    q_free = np.concatenate([q[:turn], pose[:3, 3], rotation])
-    v_free = np.concatenate([v[:turn], [0.0] * 5, [v[turn]]])
-    tau_free = np.concatenate([tau[:turn], [0.0] * 5, [tau[turn]]])
-    cut = ClosedLoop.closed_at(loose, q_free, 't_link', 't_base', 'revolute', axis=(0.0, 0.0, 1.0))
-    a, _ = constrained_forward_dynamics(loose, q_free, v_free, tau_free, cut)
-    expected = hinged.forward_dynamics(q, v, tau)
-    assert_close(a[:turn], expected[:turn], LAW * 100)
-    assert_close(a[turn:], np.array([0.0] * 5 + [expected[turn]]), LAW * 100, 10.0)
-
-
-LINK = """<link name="base"/><link name="link"><inertial><origin xyz="0.1 0.05 -0.1"/>
-<mass value="1.3"/><inertia ixx="0.02" iyy="0.03" izz="0.025" ixy="0.001" ixz="0" iyz="0"/>
-</inertial></link>"""
-ENDS = '<parent link="base"/><child link="link"/><origin xyz="0 0 0"/><axis xyz="0 0 1"/>'
-FREE_LINK = f'<robot name="free">{LINK}<joint name="j" type="floating">{ENDS}</joint></robot>'
-HINGED_LINK = f'<robot name="hinged">{LINK}<joint name="j" type="continuous">{ENDS}</joint></robot>'
+FREE_LINK = """<robot name="free"><link name="base"/><link name="link"><inertial>
+<origin xyz="0.1 0.05 -0.1"/><mass value="1.3"/>
+<inertia ixx="0.02" iyy="0.03" izz="0.025" ixy="0.001" ixz="0" iyz="0"/></inertial></link>
+<joint name="j" type="floating"><parent link="base"/><child link="link"/></joint></robot>"""
 
 
 def swinging(linkage, q, v, loop, seconds, step, put_back=None):
