@@ -37,7 +37,6 @@ COSTLY = {
     'algorithms/test_derivatives_of_motion.py': (
         'test_dynamics_in_contact',
         'test_forward_dynamics_under_wrenches',
-        'test_hybrid_dynamics',
     ),
     'commanding/test_arm_settings.py': (
         'test_a_joint_beyond_the_share_of_its_speed_ends_what_the_arm_does',
