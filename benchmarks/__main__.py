@@ -40,7 +40,7 @@ PEERS = (
 PARTS = (
     *('rate', 'workers', 'memory', 'worn'),
     *('calls', 'batch', 'python', 'startup', 'chains', 'sweeps'),
-    *('contact', 'functions', 'exported'),
+    *('contact', 'functions', 'exported', 'jax'),
     *('numeric', 'analytic', 'unreachable', 'circle', 'collisions'),
     'ablation',
     *(

@@ -140,7 +140,8 @@ class PythonBackend:
         for place, first in self._trace.unit_quaternions:
             with np.errstate(over='ignore'):
                 squared = np.square(arrays[place][..., first : first + 4]).sum(-1, keepdims=True)
-            wrong = squared[np.abs(squared - 1.0) > UNIT_QUATERNION_TOLERANCE]
+            # A little less, so that what machine code refuses by other rounding is named.
+            wrong = squared[np.abs(squared - 1.0) > UNIT_QUATERNION_TOLERANCE - 1e-14]
             if wrong.size:
                 name, problem = self._trace.inputs[place].name, math.sqrt(wrong[0])
                 expected = 'a unit quaternion (x, y, z, w)'

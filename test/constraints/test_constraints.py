@@ -17,7 +17,6 @@ from tolerances import DIFFERENCE, LAW
 
 from dynamics_ros import Robot
 from dynamics_ros.constraints import (
-    ClosedLoop,
     Contact,
     LinearConstraint,
     consistent_acceleration,
@@ -56,19 +55,6 @@ def test_the_jacobian_of_a_contact_is_the_velocity_of_its_point(robot, seed):
     s, _, contacts = in_contact(robot, seed)
     moved = rate(lambda q, v: contacts[0].position(robot, q), robot, s, 0.0 * s.a)
     assert_close((constraint_jacobian(robot, s.q, contacts) @ s.v)[:3], moved, DIFFERENCE)
-
-
-@FEW
-@given(robots(), SEEDS)
-def test_the_bias_is_the_acceleration_of_the_rows_while_v_stays(robot, seed):
-    s = random_state(robot, seed)
-    first, last = robot.body_names[0], robot.body_names[-1]
-    constraints = [
-        Contact(last, 'surface', (0.1, -0.2, 0.3)),
-        ClosedLoop(last, first, 'pose', (0.3, 0.0, 0.1), (0.0, 0.1, 0.2)),
-    ]
-    moved = rate(lambda q, v: constraint_jacobian(robot, q, constraints) @ s.v, robot, s, 0.0 * s.a)
-    assert_close(constraint_bias(robot, s.q, s.v, constraints), moved, DIFFERENCE, 10.0)
 
 
 @FEW

@@ -426,6 +426,10 @@ def test_inputs_that_are_none(inputs, problem):
         (lambda x: {}, 'outputs: none'),
         (lambda x: x * 10**400, 'constant inf'),
         (lambda x: compile(lambda y: 2.0 * y, {'y': ()})(x), 'y: traced values'),
+        (lambda x: x < 0.0, 'condition is no output'),
+        (lambda x: None, 'NoneType'),
+        (lambda x: {0: x}, '0 given; expected Python identifiers'),
+        (lambda x: {'y': [[x], [x, x]]}, 'equal rows'),
     ],
 )
 def test_functions_that_are_none(function, problem):

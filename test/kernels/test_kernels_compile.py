@@ -213,20 +213,6 @@ class TestLinearSystems:
             kernels.compile(lambda b: km.solve([[0.0, 0.0], [0.0, 1.0]], b), {'b': 2})
 
 
-@pytest.mark.parametrize(
-    ('function', 'problem'),
-    [
-        (lambda x: x < 0.0, 'condition is no output'),
-        (lambda x: None, 'NoneType'),
-        (lambda x: {0: x}, '0 given; expected Python identifiers'),
-        (lambda x: {'y': [[x[0]], [x[0], x[1]]]}, 'equal rows'),
-    ],
-)
-def test_what_is_no_result_is_told(function, problem):
-    with pytest.raises(InvalidArgumentError, match=problem):
-        kernels.compile(function, {'x': 3})
-
-
 @pytest.mark.parametrize('backend', ['python', 'llvm'])
 @pytest.mark.parametrize('row', ELEMENTARY, ids=lambda row: row.name)
 def test_a_row_of_the_table_is_all_that_a_function_needs(row, backend):

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Work and memory that kernels take: bounded, and given back."""
 
+import ctypes
 import gc
 import os
 import threading
@@ -14,6 +15,7 @@ import pytest
 from dynamics_ros import Robot
 from dynamics_ros.errors import DynamicsRosError, TooLargeError
 from dynamics_ros.kernels.graph import expression as normal_form
+from dynamics_ros.kernels.process import system
 
 LINK = """<link name="l{0}"><inertial><mass value="0.1"/><origin xyz="0.01 0.02 0.03"/>
 <inertia ixx="0.001" ixy="0" ixz="0" iyy="0.002" iyz="0" izz="0.003"/></inertial></link>
@@ -103,3 +105,30 @@ def test_a_hundred_robots_leave_nothing_behind():
         if megabytes < 7.0:
             return
     assert min(growth) < 7.0, growth
+
+
+BLOCK, COUNT = 2000, 50_000
+
+
+@pytest.mark.skipif(system._trim is None, reason='this C library has no malloc_trim')
+def test_pages_between_what_is_still_in_use_are_given_back():
+    libc = ctypes.CDLL(None)
+    libc.malloc.restype, libc.free.argtypes = ctypes.c_void_p, (ctypes.c_void_p,)
+    kept = []
+
+    def use():
+        blocks = [libc.malloc(BLOCK) for _ in range(COUNT)]
+        for block in blocks:
+            ctypes.memset(block, 1, BLOCK)
+        # The last one stays, so that the end of the heap of this thread does.
+        kept.append(blocks.pop())
+        for block in blocks:
+            libc.free(block)
+
+    thread = threading.Thread(target=use)
+    thread.start()
+    thread.join()
+    before = counts()[-1]
+    system.give_back()
+    assert before - counts()[-1] > 0.5 * BLOCK * COUNT / 2**20
+    libc.free(kept[0])

@@ -107,22 +107,13 @@ def test_under_wrenches(robot, name):
 
 
 def test_a_wrong_one_is_refused_by_name_at_every_call(robot):
-    n = robot.nv
-    frozen = np.empty((n, n))
-    frozen.flags.writeable = False
-    wrong = [
-        *(np.empty(n), np.empty((1, n, n)), np.empty((n, n), np.float32), frozen),
-        *([[0.0] * n] * n, (np.empty((n, n)),), 'M', np.ma.masked_array(np.empty((n, n)))),
-    ]
-    q = inputs()['q']
+    n, q = robot.nv, inputs()['q']
     for _ in range(2):
-        for out in wrong:
-            with pytest.raises(InvalidArgumentError) as refused:
+        for out in (np.empty(n), np.empty((n, n), np.float32), (np.empty((n, n)),), 'M'):
+            with pytest.raises(InvalidArgumentError, match='out: '):
                 robot.mass_matrix(q, out=out)
-            assert refused.value.argument == 'out'
-            with pytest.raises(InvalidArgumentError) as refused:
-                robot.jacobian(q, TIP, out=np.empty((6, n + 1)))
-            assert refused.value.argument == 'out'
+        with pytest.raises(InvalidArgumentError, match='out: '):
+            robot.jacobian(q, TIP, out=np.empty((6, n + 1)))
         with pytest.raises(TypeError, match='positional'):
             robot.mass_matrix(q, np.empty((n, n)))
         robot.mass_matrix(q), robot.jacobian(q, TIP)

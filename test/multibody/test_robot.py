@@ -262,23 +262,18 @@ def test_a_tree_has_all_links_below_their_parents(two):
     ]
 
 
-class TestXacro:
-    def test_a_file_is_expanded_with_its_arguments(self, tmp_path):
-        pytest.importorskip('xacro')
-        file = tmp_path / 'made.urdf.xacro'
-        file.write_text(XACRO)
-        assert Robot.from_urdf(file, backend='python').total_mass == 2.0
-        heavy = Robot.from_urdf(str(file), backend='python', xacro_arguments={'mass': 3.5})
-        assert heavy.total_mass == 7.0
-
-    def test_what_xacro_refuses_is_told(self, tmp_path):
-        pytest.importorskip('xacro')
-        file = tmp_path / 'bad.xacro'
-        file.write_text(XACRO.replace('2 * ', 'nothing * '))
-        with pytest.raises(ModelError, match='xacro cannot expand it'):
-            Robot.from_urdf(file)
-        with pytest.raises(ModelError, match=r'missing\.xacro.* cannot be read: No such file'):
-            Robot.from_urdf(tmp_path / 'missing.xacro')
+def test_a_xacro_file_is_expanded_with_its_arguments(tmp_path):
+    pytest.importorskip('xacro')
+    good, bad = tmp_path / 'made.urdf.xacro', tmp_path / 'bad.xacro'
+    good.write_text(XACRO)
+    bad.write_text(XACRO.replace('2 * ', 'nothing * '))
+    assert Robot.from_urdf(good, backend='python').total_mass == 2.0
+    heavy = Robot.from_urdf(str(good), backend='python', xacro_arguments={'mass': 3.5})
+    assert heavy.total_mass == 7.0
+    with pytest.raises(ModelError, match='xacro cannot expand it'):
+        Robot.from_urdf(bad)
+    with pytest.raises(ModelError, match=r'missing\.xacro.* cannot be read: No such file'):
+        Robot.from_urdf(tmp_path / 'missing.xacro')
 
 
 ARM_TEXT = (Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf').read_text()
@@ -358,13 +353,10 @@ def chain(count: int) -> str:
     return f'<robot name="chain">{links}{joints}</robot>'
 
 
-@pytest.mark.parametrize(('count', 'large'), [(7, False), (60, False), (100, True)])
-def test_what_is_large_is_a_long_chain(count, large):
-    assert is_large(Robot.from_urdf(chain(count), backend='python')) is large
-
-
-def test_kernels_of_pairs_of_joints_are_refused():
-    robot = Robot.from_urdf(chain(100), backend='python')
-    check_kernels(robot, [('gravity',), ('jacobian', 'l1', 'local')])
+def test_kernels_of_pairs_of_joints_are_refused_of_a_long_chain():
+    for count, large in ((7, False), (60, False), (100, True)):
+        robot = Robot.from_urdf(chain(count), backend='python')
+        assert is_large(robot) is large
+        check_kernels(robot, [('gravity',), ('jacobian', 'l1', 'local')])
     with pytest.raises(InvalidArgumentError, match='100 joints'):
         check_kernels(robot, [('gravity',), ('mass_matrix',)])

@@ -30,7 +30,7 @@ SECURITY = {
         'test_a_process_that_ends_while_it_writes',
     ),
     'squared joint depths in the tree': (
-        'test_what_is_large_is_a_long_chain',
+        'test_kernels_of_pairs_of_joints_are_refused_of_a_long_chain',
         'test_gravity_goes_on_and_what_is_too_large_is_refused_with_a_reason',
     ),
     'bytes that are not a message, wrong lengths, repeated names': (

@@ -296,8 +296,7 @@ def random_motion(
 
 def condition_number(robot: Robot, base: BaseParameters, q: Array, v: Array, a: Array) -> float:
     """Condition number of the regressor of base parameters over a motion."""
-    Y = base.columns(robot.regressor(q, v, a), a)
-    return float(np.linalg.cond(Y.reshape(-1, len(base))))
+    return float(np.linalg.cond(base.columns(robot.regressor(q, v, a), a).reshape(-1, len(base))))
 
 
 def _states(c: Array, shift: Array, series: Series) -> tuple[Array, Array, Array]:

@@ -15,7 +15,6 @@ share. `tracing.lower` turns the normal form into the cheapest instructions.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NoReturn, Union, cast
@@ -264,7 +263,8 @@ class Expression(Node):
         captured: Sequence[Any],
     ) -> list[Scalar]:
         """Return the state after the iterations of a loop in this trace: `Graph.repeat`."""
-        return self.graph.repeat(body, initial, limit, captured)
+        found: list[Scalar] = cast(Any, self.graph).repeat(body, initial, limit, captured)
+        return found
 
 
 def select(condition: Condition | bool, a: Scalar, b: Scalar) -> Scalar:
@@ -309,7 +309,7 @@ with 38 joints has 150,000, that of two arms with hands on a free base and 101 j
 """
 
 
-class NormalForm(ABC):
+class NormalForm:
     """Store of all nodes of one trace, and the rules that turn expressions into nodes.
 
     Attributes:
@@ -559,18 +559,6 @@ class NormalForm(ABC):
         b = self.operand(b)
         key = (operation, a.index, b.index if isinstance(b, Expression) else repr(b))
         return cast(Condition, self.stored(key, operation, (a, b), Condition))
-
-    # Loops
-
-    @abstractmethod
-    def repeat(
-        self,
-        body: Callable[..., Any],
-        initial: Sequence[Scalar],
-        limit: int,
-        captured: Sequence[Any],
-    ) -> list[Scalar]:
-        """Return the state after the iterations of a loop."""
 
 
 def _without_term(total: Expression, term: Expression) -> Operand | None:

@@ -124,7 +124,7 @@ def write(name: str, kept: bytes) -> None:
                 with suppress(OSError):
                     os.unlink(temporary, dir_fd=directory)
                 raise
-            _weigh(directory, len(content))
+            _keep_small(directory, len(content))
     except OSError as reason:
         if folder() is not None:
             _note(f'{folder()}: {reason.strerror or reason}')
@@ -168,21 +168,17 @@ def _is_ours(found: os.stat_result, is_kind: Callable[[int], bool]) -> bool:
     return is_kind(found.st_mode) and mine and not found.st_mode & OTHERS_WRITE
 
 
-def _weigh(directory: int, size: int) -> None:
-    """Look at all files where this process has not yet, or has written much since."""
-    global _written
-    _written += size
-    if _written >= CHECK_EVERY:
-        _written = 0
-        _keep_small(directory)
-
-
-def _keep_small(directory: int) -> None:
+def _keep_small(directory: int, size: int) -> None:
     """Remove the files that were not used for the longest time until the rest is small enough.
 
-    What others keep in the same folder stays, and does not count.
+    It looks at all files where this process has not yet, or has written much since. What others
+    keep in the same folder stays, and does not count.
     """
-    found = []
+    global _written
+    _written += size
+    if _written < CHECK_EVERY:
+        return
+    _written, found = 0, []
     for name in filter(OURS.match, os.listdir(directory)):
         with suppress(OSError):
             status = os.stat(name, dir_fd=directory, follow_symlinks=False)
