@@ -165,7 +165,7 @@ def test_a_stiff_tool_gives_way_only_for_a_moment_if_one_state_is_late(name, rat
         compliance = replace(arm.settings.compliance, stiffness=stiffness)
         arm.settings = replace(arm.settings, compliance=compliance)
         goal = arm.pose
-        for k in range(round(1.4 * rate)):
+        for k in range(round(3.0 * rate)):
             dt = 1.0 / rate + late * (k == round(rate))
             pressed = k > 0.2 * rate
             cell.advance(dt, (lambda v: np.array([0.0, 0.0, 20.0])) if pressed else None)
