@@ -129,13 +129,13 @@ def test_a_stiff_tool_gives_way_only_for_a_moment_if_one_state_is_late(name, rat
         stiffness = np.diag([1000.0] * 3 + [20.0] * 3)
         compliance = replace(arm.settings.compliance, stiffness=stiffness)
         arm.settings = replace(arm.settings, compliance=compliance)
-        height = arm.pose[2, 3]
-        for k in range(round(1.4 * rate)):
+        goal = arm.pose
+        for k in range(round(3.0 * rate)):
             dt = 1.0 / rate + late * (k == round(rate))
             pressed = k > 0.2 * rate
             cell.advance(dt, (lambda v: np.array([0.0, 0.0, 20.0])) if pressed else None)
-            cell.tau = arm.approach(cell.q, cell.v, dt, None)
-            found.append(arm.pose[2, 3] - height)
+            cell.tau = arm.approach(cell.q, cell.v, dt, goal)
+            found.append(arm.pose[2, 3] - goal[2, 3])
         return np.array(found)
 
     usual, late = deflections(0.0), deflections(0.02)
