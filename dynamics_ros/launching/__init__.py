@@ -66,8 +66,13 @@ OTHER_NAMES = {'contact_frames': 'frames'}
 """Parameters of launch arguments that have another name."""
 
 
-TOPICS = {'joint_states': 'joint_states', 'odom': 'odom', 'description_topic': 'robot_description'}
-"""Arguments that rename a topic, and its name before remapping."""
+TOPICS = {
+    'joint_states': 'joint_states',
+    'odom': 'odom',
+    'robot_description': 'description_topic',
+    **dict.fromkeys(('~/joint_trajectory', '~/joint_commands'), 'command_topic'),
+}
+"""Topics with another name, and the argument that gives it."""
 
 OTHERS: dict[str, tuple[str, tuple[str, ...], str]] = {
     'joint_states': ('joint_states', (), 'Topic of the joint states.'),
@@ -240,32 +245,22 @@ def _node(
         *([found_parameter_file(values['params_file'])] if values['params_file'] else []),
         *([_parameter_file(own)] if any(own.values()) else []),
     ]
-    if values.get('command_topic'):
-        topics = ('~/joint_trajectory', '~/joint_commands')
-        options['remappings'] = [(topic, values['command_topic']) for topic in topics]
     if executable != 'robot_simulator':
         options |= {'respawn': values['respawn'] == 'true', 'respawn_delay': 2.0}
     return _process(values, PACKAGE, executable, files, **options)
 
 
 def _process(
-    values: Values,
-    package: str,
-    executable: str,
-    parameters: list[str],
-    remappings: Iterable[tuple[str, str]] = (),
-    **options: Any,
+    values: Values, package: str, executable: str, parameters: list[str], **options: Any
 ) -> Node:
     """Return a process with the options that all of them have."""
-    changed = [
-        (topic, values[name]) for name, topic in TOPICS.items() if values.get(name, topic) != topic
-    ]
+    given = [(topic, values.get(name) or topic) for topic, name in TOPICS.items()]
     return Node(
         package=package,
         executable=executable,
         namespace=values['namespace'] or None,
         parameters=parameters,
-        remappings=[*changed, *remappings],
+        remappings=[(topic, name) for topic, name in given if name != topic],
         ros_arguments=['--log-level', values['log_level']],
         output='screen',
         **options,
