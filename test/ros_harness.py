@@ -369,34 +369,6 @@ class Client:
             meanwhile=lambda: self.publish_joint_state(message, topic),
         )
 
-    def time_for(
-        self,
-        count: int,
-        received: list[Any],
-        state: Callable[[], JointState],
-        period: float,
-    ) -> float:
-        """Publish joint states, one a period [s], until so many answers to them have come.
-
-        Returns:
-            s from sending the first that was answered to reading the last answer: no less than
-            there was between their being published, however busy the machine is.
-        """
-        sent: dict[tuple[int, int], float] = {}
-        received.clear()
-
-        def send() -> None:
-            message = state()
-            sent[message.header.stamp.sec, message.header.stamp.nanosec] = time.monotonic()
-            self.publish_joint_state(message)
-
-        def answered() -> list[float]:
-            stamps = ((m.header.stamp.sec, m.header.stamp.nanosec) for m in received)
-            return [sent[stamp] for stamp in stamps if stamp in sent]
-
-        self.wait_for(lambda: len(answered()) >= count, meanwhile=send, period=period)
-        return time.monotonic() - answered()[0]
-
     # --- services and parameters ----------------------------------------------------------------
 
     def call(self, kind: Any, name: str, request: Any = None) -> Any:
