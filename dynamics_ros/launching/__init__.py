@@ -47,15 +47,6 @@ Values = Mapping[str, str]
 """Text of each launch argument, by name."""
 
 
-def argument(
-    name: str, description: str, default: str = '', choices: Iterable[str] | None = None
-) -> DeclareLaunchArgument:
-    """Return the declaration of an argument; ``choices`` are the allowed values."""
-    return DeclareLaunchArgument(
-        name, default_value=default, description=description, choices=choices and list(choices)
-    )
-
-
 PARAMETERS: dict[str, tuple[type, str]] = {
     'kinematics_node': (KinematicsParameters, 'frames publish_tf'),
     'dynamics_node': (DynamicsParameters, 'autostart'),
@@ -75,95 +66,86 @@ OTHER_NAMES = {'contact_frames': 'frames'}
 """Parameters of launch arguments that have another name."""
 
 
-def parameters(names: str, default: str = '') -> tuple[DeclareLaunchArgument, ...]:
-    """Return arguments for parameters of nodes; one that is empty leaves it to ``params_file``."""
+TOPICS = {
+    'joint_states': 'joint_states',
+    'odom': 'odom',
+    'robot_description': 'description_topic',
+    **dict.fromkeys(('~/joint_trajectory', '~/joint_commands'), 'command_topic'),
+}
+"""Topics with another name, and the argument that gives it."""
+
+OTHERS: dict[str, tuple[str, tuple[str, ...], str]] = {
+    'joint_states': ('joint_states', (), 'Topic of the joint states.'),
+    'odom': ('odom', (), 'Topic of the odometry of a moving root link.'),
+    'description_topic': ('robot_description', (), 'Topic of the robot description.'),
+    'command_topic': (
+        *('', ()),
+        "Topic of the controller, as '/effort_controller/commands'. Empty: that of the node.",
+    ),
+    'namespace': ('', (), "Namespace of all nodes, topics and services, as 'left_arm'."),
+    'params_file': (
+        *('', ()),
+        'YAML file of parameters, or the name of one in config/ of this package: ur5e.yaml. '
+        'dynamics_ros.yaml there lists all parameters. Arguments given here come before what the '
+        'file says. Empty: the defaults.',
+    ),
+    'log_level': ('info', ('debug', 'info', 'warn', 'error'), 'Lowest level that is logged.'),
+    'use_sim_time': ('false', SWITCH, 'Use the time of the topic /clock.'),
+    'respawn': ('false', SWITCH, 'Start a node that has died again after two seconds.'),
+    'composed': (
+        *('true', SWITCH),
+        'Run all nodes in one process with one model and one subscription; false: one process '
+        'each.',
+    ),
+    'rviz': (
+        *('false', (*SWITCH, 'auto')),
+        'Open RViz with the model, frames, forces and contacts; auto: if it is installed.',
+    ),
+}
+"""Default, choices and description of each argument that is not a parameter."""
+
+
+def arguments(names: str, **defaults: str) -> list[DeclareLaunchArgument]:
+    """Return arguments; one of a parameter that is empty leaves it to ``params_file``."""
     kinds = (*PARAMETERS.values(), (RobotParameters, OF_ROBOT))
     found = []
     for name in names.split():
-        kind = next(kind for kind, own in kinds if name in own.split())
-        parameter = OTHER_NAMES.get(name, name)
-        item = next(item for item in declared(kind) if item.name == parameter)
-        choices = SWITCH if item.type is bool else item.constraint.choices
-        otherwise = 'true' if name == 'autostart' else 'the default of the node'
-        text = f'{item.constraint.description}. Not given: params_file, or {otherwise}'
-        if item.type == tuple[str, ...]:
-            text += ". Several as 'first,second'"
-        found.append(argument(name, text, default, choices and ('', *choices)))
-    return tuple(found)
-
-
-TOPICS = {
-    'joint_states': ('joint_states', 'joint states'),
-    'odom': ('odom', 'odometry of a moving root link'),
-    'description_topic': ('robot_description', 'robot description'),
-}
-"""Argument, name before remapping, and content of each topic that may have another name."""
-
-
-def topics(*names: str) -> tuple[DeclareLaunchArgument, ...]:
-    """Return arguments for names of topics."""
-    return tuple(argument(x, f'Topic of the {TOPICS[x][1]}.', TOPICS[x][0]) for x in names)
+        if name in OTHERS:
+            default, choices, text = OTHERS[name]
+        else:
+            kind = next(kind for kind, own in kinds if name in own.split())
+            parameter = OTHER_NAMES.get(name, name)
+            item = next(item for item in declared(kind) if item.name == parameter)
+            choices = SWITCH if item.type is bool else item.constraint.choices
+            default, choices = '', choices and ('', *choices)
+            otherwise = 'true' if name == 'autostart' else 'the default of the node'
+            text = f'{item.constraint.description}. Not given: params_file, or {otherwise}'
+            if item.type == tuple[str, ...]:
+                text += ". Several as 'first,second'"
+        default, allowed = defaults.get(name, default), list(choices) or None
+        found.append(
+            DeclareLaunchArgument(name, default_value=default, description=text, choices=allowed)
+        )
+    return found
 
 
 ROBOT = (
-    *parameters('robot_description_file robot_description_arguments robot_description root_joint'),
-    *topics('odom'),
-    argument('use_sim_time', 'Use the time of the topic /clock.', 'false', SWITCH),
+    'robot_description_file robot_description_arguments robot_description root_joint odom '
+    'use_sim_time '
 )
-PROCESS = (
-    argument('namespace', "Namespace of all nodes, topics and services, as 'left_arm'."),
-    *parameters('frame_prefix'),
-    *topics('joint_states', 'description_topic'),
-    argument(
-        'params_file',
-        'YAML file of parameters, or the name of one in config/ of this package: ur5e.yaml. '
-        'dynamics_ros.yaml there lists all parameters. '
-        'Arguments given here come before what the file says. Empty: the defaults.',
-    ),
-    argument(
-        'log_level', 'Lowest level that is logged.', 'info', ('debug', 'info', 'warn', 'error')
-    ),
-    argument('respawn', 'Start a node that has died again after two seconds.', 'false', SWITCH),
-)
-OUTPUTS = (
-    *parameters('frames contact_frames calibration_file'),
-    argument(
-        'composed',
-        'Run all nodes in one process with one model and one subscription; false: one process '
-        'each.',
-        'true',
-        SWITCH,
-    ),
-)
-
-
-def rviz_argument(default: str) -> DeclareLaunchArgument:
-    """Return the argument that opens RViz."""
-    text = 'Open RViz with the model, frames, forces and contacts; auto: if it is installed.'
-    return argument('rviz', text, default, (*SWITCH, 'auto'))
-
-
-ALL_NODES = (
-    *(*ROBOT, *PROCESS, *OUTPUTS, *parameters('publish_tf autostart'), rviz_argument('false')),
-)
-DEMO = (
-    argument(
-        'robot_description_file',
-        'URDF or xacro file of the simulated robot. Empty: the seven-joint arm of this package.',
-    ),
-    *(*parameters('robot_description_arguments'), *PROCESS, *OUTPUTS),
-    *(*parameters('publish_tf motion', 'true'), rviz_argument('auto')),
-)
+PROCESS = 'namespace frame_prefix joint_states description_topic params_file log_level respawn '
+OUTPUTS = 'frames contact_frames calibration_file composed publish_tf rviz '
 
 
 def launch_description(
-    arguments: Iterable[DeclareLaunchArgument], actions: Callable[[Values], Iterable[Any]]
+    names: str, actions: Callable[[Values], Iterable[Any]], **defaults: str
 ) -> LaunchDescription:
     """Return the launch description of a launch file.
 
     Args:
-        arguments: its arguments.
+        names: names of its arguments.
         actions: returns what to start from the values of the arguments.
+        defaults: defaults that differ.
 
     Raises:
         InvalidArgumentError: at launch, for an argument that does not fit.
@@ -177,17 +159,14 @@ def launch_description(
             raise InvalidArgumentError('robot_description', problem, 'one of them')
         return list(actions(values))
 
-    return LaunchDescription([*arguments, OpaqueFunction(function=start)])
+    return LaunchDescription([*arguments(names, **defaults), OpaqueFunction(function=start)])
 
 
 def one_node(name: str) -> LaunchDescription:
     """Return the launch description of one node in a process of its own."""
     _, own = PARAMETERS[name]
-    arguments = [*ROBOT, *PROCESS, *parameters(own)]
-    if 'command_joints' in own:
-        text = "Topic of the controller, as '/effort_controller/commands'. Empty: that of the node."
-        arguments.append(argument('command_topic', text))
-    return launch_description(arguments, lambda values: [_node(values, name, (name,))])
+    names = ROBOT + PROCESS + own + (' command_topic' if 'command_joints' in own else '')
+    return launch_description(names, lambda values: [_node(values, name, (name,))])
 
 
 def nodes(values: Values, default_file: str = '') -> list[Node]:
@@ -204,7 +183,8 @@ def nodes(values: Values, default_file: str = '') -> list[Node]:
 
 def all_nodes() -> LaunchDescription:
     """Return the launch description of the three nodes, with RViz if it is asked for."""
-    return launch_description(ALL_NODES, lambda values: [*nodes(values), *rviz(values)])
+    names = ROBOT + PROCESS + OUTPUTS + 'autostart'
+    return launch_description(names, lambda values: [*nodes(values), *rviz(values)])
 
 
 def demo() -> LaunchDescription:
@@ -219,7 +199,8 @@ def demo() -> LaunchDescription:
         described = dict(values) | {'robot_description_file': '', 'robot_description_arguments': ''}
         return [simulator, *nodes(described, config(file)), *rviz(values)]
 
-    return launch_description(DEMO, actions)
+    names = f'robot_description_file robot_description_arguments motion {PROCESS}{OUTPUTS}'
+    return launch_description(names, actions, publish_tf='true', motion='true', rviz='auto')
 
 
 def rviz(values: Values) -> list[Any]:
@@ -264,34 +245,22 @@ def _node(
         *([found_parameter_file(values['params_file'])] if values['params_file'] else []),
         *([_parameter_file(own)] if any(own.values()) else []),
     ]
-    if values.get('command_topic'):
-        topics = ('~/joint_trajectory', '~/joint_commands')
-        options['remappings'] = [(topic, values['command_topic']) for topic in topics]
     if executable != 'robot_simulator':
         options |= {'respawn': values['respawn'] == 'true', 'respawn_delay': 2.0}
     return _process(values, PACKAGE, executable, files, **options)
 
 
 def _process(
-    values: Values,
-    package: str,
-    executable: str,
-    parameters: list[str],
-    remappings: Iterable[tuple[str, str]] = (),
-    **options: Any,
+    values: Values, package: str, executable: str, parameters: list[str], **options: Any
 ) -> Node:
     """Return a process with the options that all of them have."""
-    changed = [
-        (topic, values[name])
-        for name, (topic, _) in TOPICS.items()
-        if values.get(name, topic) != topic
-    ]
+    given = [(topic, values.get(name) or topic) for topic, name in TOPICS.items()]
     return Node(
         package=package,
         executable=executable,
         namespace=values['namespace'] or None,
         parameters=parameters,
-        remappings=[*changed, *remappings],
+        remappings=[(topic, name) for topic, name in given if name != topic],
         ros_arguments=['--log-level', values['log_level']],
         output='screen',
         **options,

@@ -266,7 +266,7 @@ class RobotChanges:
     ) -> None:
         """Apply a change, in steps while gravity or payload act on the robot; complete a future."""
         context, threads = self._context, self._context.threads
-        before, complete, error = None, False, None
+        before, complete = None, False
 
         def check_newest() -> None:
             if self._newest[subject][1] is not result:
@@ -298,14 +298,11 @@ class RobotChanges:
                     context.adopt(built)
                 if not complete:
                     await threads.until(lambda: False, STEP_TIME)
-        except Exception as raised:
-            error = raised
-        self._pending -= 1
-        if error is None:
             result.set_result(None)
-        else:
+        except Exception as error:
             result.set_exception(error)
             result.exception()  # rclpy prints errors of futures that have not been read
+        self._pending -= 1
         if not self.building:
             context.warm_up()
         threads.resume()

@@ -94,7 +94,6 @@ class Threads:
 
     def __init__(self, node: Node) -> None:
         """Start the threads; ``executor`` has to be set before anything is submitted."""
-        self._node = node
         self.executor: Executor | None = None
         self.searches, self.builder = Worker('searches'), Worker('builder')
         self.changes = Worker('changes')
@@ -128,21 +127,18 @@ class Threads:
         assert executor is not None
         worker.waiting += 1
 
-        def complete(result: Any, error: Exception | None) -> None:
+        def complete(done: Callable[[Any], object], value: Any) -> None:
             worker.waiting -= 1
-            if error is None:
-                future.set_result(result)
-            else:
-                future.set_exception(error)
+            done(value)
             self.resume()
 
         def work() -> None:
-            result, error = None, None
+            value: Any = None
             try:
-                result = function()
-            except Exception as raised:
-                error = raised
-            executor.create_task(complete, result, error)
+                value, done = function(), future.set_result
+            except Exception as error:
+                value, done = error, future.set_exception
+            executor.create_task(complete, done, value)
 
         worker.submit(work)
         return future
