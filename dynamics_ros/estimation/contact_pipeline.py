@@ -181,7 +181,8 @@ class ContactPipeline:
         """
         begin = 0
         while begin < states.size:
-            if states.ages is None and not states.effort_missing and states.time[begin:].all():
+            known = states.ages is None and not (states.effort_missing or states.velocity_missing)
+            if known and states.time[begin:].all():
                 for runs in self.samples.take_all(states.part(begin, states.size)):
                     end = begin + len(runs)
                     while begin < end:
@@ -296,7 +297,7 @@ class ContactPipeline:
 
     def _batch_size(self, states: RobotState, runs: Array) -> int:
         """Returns how many consecutive states can be estimated in one batch, at least one."""
-        if states.size == 1 or states.velocity_missing:
+        if states.size == 1:
             return 1
         count, residuals = self.observer.batch_size(states.time), self.residuals
         first = int(states.time[0])
