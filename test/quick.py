@@ -62,6 +62,7 @@ COSTLY = {
     'estimation/test_estimation_payload.py': (
         'test_with_noise_the_errors_are_those_that_are_stated',
     ),
+    'estimation/test_estimation_observer.py': ('test_motion_and_friction_alone_are_no_contact',),
     'estimation/test_friction_adaptation.py': (
         'test_friction_that_is_less_than_told_is_learned_and_no_longer_felt',
     ),
