@@ -72,7 +72,11 @@ class ContactPipeline:
         self.joint_names = tuple(robot.joint_v_indices)
         self.joint_indices = index_of([*robot.joint_v_indices.values()])
         self.unavailable_reason = self.warning = ''
-        self.samples = estimators.sample_filter(robot, values)
+        self.samples = estimators.sample_filter(
+            robot,
+            values,
+            lambda *states: self.observer.explains(*((x.time, x.q, x.v, x.effort) for x in states)),
+        )
         self.estimated_state: RobotState | None = None
         self.observer = estimators.observer(robot, values, values.observer.kind)
         self._before: RobotState | None = None
