@@ -23,10 +23,12 @@ from .contact_settings import (
 from .effort_model import EffortModel
 from .legged import FootContactEstimator
 from .observers import OBSERVERS, StaticObserver, TorqueObserver
+from .samples.robot_state import RobotState
 from .samples.sample_filter import SampleFilter
 from .uncertainty.friction_adaptation import FrictionAdaptation
 from .uncertainty.thresholds import (
     by_effort_limit,
+    motion_scales,
     sigmas_for_rate,
 )
 from .uncertainty.unexplained import Unexplained
@@ -165,7 +167,11 @@ def effort_model(robot: Robot, effort: EffortSettings, friction: FrictionSetting
     )
 
 
-def sample_filter(robot: Robot, values: ContactSettings) -> SampleFilter:
+def sample_filter(
+    robot: Robot,
+    values: ContactSettings,
+    consistent: Callable[[RobotState, RobotState], bool],
+) -> SampleFilter:
     """Creates a sample filter for joint states."""
     of = joint_values(robot, values)
     return SampleFilter(
@@ -173,7 +179,9 @@ def sample_filter(robot: Robot, values: ContactSettings) -> SampleFilter:
         velocity_noise=of('effort.velocity_noise'),
         effort_noise=of('effort.noise'),
         effort_scale=of('effort.scale', 1.0),
+        motion=motion_scales(robot),
         max_gap=values.observer.max_gap,
+        consistent=consistent,
     )
 
 

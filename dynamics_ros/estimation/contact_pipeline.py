@@ -72,7 +72,11 @@ class ContactPipeline:
         self.joint_names = tuple(robot.joint_v_indices)
         self.joint_indices = index_of([*robot.joint_v_indices.values()])
         self.unavailable_reason = self.warning = ''
-        self.samples = estimators.sample_filter(robot, values)
+        self.samples = estimators.sample_filter(
+            robot,
+            values,
+            lambda *states: self.observer.explains(*((x.time, x.q, x.v, x.effort) for x in states)),
+        )
         self.estimated_state: RobotState | None = None
         self.observer = estimators.observer(robot, values, values.observer.kind)
         self._before: RobotState | None = None
@@ -181,7 +185,8 @@ class ContactPipeline:
         """
         begin = 0
         while begin < states.size:
-            if states.ages is None and not states.effort_missing and states.time[begin:].all():
+            known = states.ages is None and not (states.effort_missing or states.velocity_missing)
+            if known and states.time[begin:].all():
                 for runs in self.samples.take_all(states.part(begin, states.size)):
                     end = begin + len(runs)
                     while begin < end:
@@ -296,7 +301,7 @@ class ContactPipeline:
 
     def _batch_size(self, states: RobotState, runs: Array) -> int:
         """Returns how many consecutive states can be estimated in one batch, at least one."""
-        if states.size == 1 or states.velocity_missing:
+        if states.size == 1:
             return 1
         count, residuals = self.observer.batch_size(states.time), self.residuals
         first = int(states.time[0])

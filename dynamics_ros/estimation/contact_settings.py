@@ -302,8 +302,8 @@ class AdaptationSettings:
     )
     time_constant: float = parameter(
         60.0,
-        'Time of motion of a joint, in both directions, after which 59 % of a step of its '
-        'friction are adapted',
+        'Time constant with which the friction of a joint is followed, in time of motion, by its '
+        'median over 20 s',
         unit='s',
         minimum=5.0,
         maximum=1e5,

@@ -134,7 +134,7 @@ class EffortCheck:
         if self._last <= stamp < self._next:
             return
         if stamp <= self._last or (np.abs(v) > self._max_velocity).any():
-            self._efforts = []
+            self._efforts, self._next = [], 0
         else:
             if not self._efforts:
                 self._begin = stamp

@@ -5,7 +5,8 @@
 A sample that departs from its predecessor (``algorithms/contact/sample_departure.py``) is held
 until the next sample arrives. If that one has returned by more than half of the change, the held
 sample was an outlier and is refused. Otherwise both samples pass in order: a lasting step is real
-and passes one sample late. Values beyond their bounds are
+and passes one sample late. An effort or velocity that returned also passes if effort and motion are
+consistent, for example after a command that lasted one sample. Values beyond their bounds are
 refused immediately, however long they last. Frequent outliers of velocities and efforts become
 usual and pass; those of positions do not, because no noise exceeds what a joint can move: they are,
 for example, those of a second publisher with other positions.
@@ -14,7 +15,7 @@ for example, those of a second publisher with other positions.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +23,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.algorithms.configuration import joint_positions
 from dynamics_ros.algorithms.contact.sample_departure import MEMORY, QUANTITIES, SETTINGS
-from dynamics_ros.estimation.uncertainty.thresholds import motion_scales
 from dynamics_ros.kernels import InTurn
 from dynamics_ros.multibody.arguments import check_positive, per_entry
 from dynamics_ros.reasons import Explanation, Figure, Reason
@@ -86,7 +86,9 @@ class SampleFilter:
         velocity_noise: ArrayLike,
         effort_noise: ArrayLike,
         effort_scale: ArrayLike = 1.0,
+        motion: ArrayLike = 1.0,
         max_gap: float = 0.1,
+        consistent: Callable[[RobotState, RobotState], bool] | None = None,
     ) -> None:
         """Creates a filter without samples.
 
@@ -96,8 +98,12 @@ class SampleFilter:
             effort_noise: standard deviation of an effort as torque, number or (nv) [Nm or N]; inf
                 if the effort is not used.
             effort_scale: torque divided by reported effort, number or (nv).
+            motion: motion that corresponds to 1 rad, of a sliding joint its range over 2 pi,
+                number or (nv) [rad or m].
             max_gap: after a longer time without samples the next one is accepted unconditionally
                 unless it exceeds a bound [s].
+            consistent: predicate of two samples: whether the motion to the second one is explained
+                better with the first one than without it; None means never.
 
         Raises:
             InvalidArgumentError: a value has a wrong shape or is out of range.
@@ -106,7 +112,7 @@ class SampleFilter:
         nv, base = robot.nv, robot.model.root_joint_nv
         scale = np.abs(per_entry('effort_scale', effort_scale, nv))
         scale[scale == 0.0] = 1.0
-        motion = motion_scales(robot)
+        motion = per_entry('motion', motion, nv, least=0.0)
         speed, fastest = UNLIMITED_POSITION_RATE * motion, UNLIMITED_VELOCITY * motion
         largest = np.full(nv, UNLIMITED_EFFORT)
         for limit, row, factor in (
@@ -137,6 +143,7 @@ class SampleFilter:
         self._in_turn = InTurn(self._kernel)
         self._max_gap = round(max_gap * 1e9)
         self._memory = np.zeros((MEMORY, nv))
+        self._consistent = consistent or (lambda first, second: False)
         self.refused: Counter[str] = Counter()
         self.problem = ''
         self._refusing = False
@@ -248,7 +255,8 @@ class SampleFilter:
             return []
         returned = doubtful & (np.abs(now - before) < 0.5 * np.abs(there - before))
         self._held = []
-        if returned.any():
+        consistent = not returned[0].any() and self._consistent(first, sample)
+        if returned.any() and not consistent:
             self._refuse(first, returned, 'departs from its neighbours')
             # Frequent departures raise the usual change, but not that of positions.
             self._memory[USUAL_ROWS] = memory[USUAL_ROWS]

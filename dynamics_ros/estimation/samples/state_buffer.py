@@ -107,8 +107,8 @@ class StateBuffer:
         self._places = np.concatenate(
             (self._q_index, robot.nq + self._v_index, robot.nq + robot.nv + self._v_index)
         )
-        self._resolution = self._resolve(())
-        self._resolutions = {self._resolution.names: self._resolution}
+        self._resolutions: dict[tuple[str, ...], Resolution] = {}
+        self._resolution = self._resolved(())
         # Quantities of the timeline: positions, then velocities, then efforts.
         self.timeline = Timeline(self._blank, self._places, MovingBase(self._carried))
         # Latest message if it was complete; not yet in the timeline, see _settle.
@@ -166,25 +166,24 @@ class StateBuffer:
         if message.names is not target.names:
             target = self._resolved(message.names)
         selection = target.selection(message)
-        if selection is not None and message.nanoseconds < NANOSECONDS:
-            values = selection.values(message)
-            # A norm is finite only if all numbers are; if it overflows, the numbers are checked one
-            # by one below. NumPy's norm would warn of the overflow.
-            if math.isfinite(math.hypot(*values.tolist())):
-                for name in target.unknown:
-                    self._count_unknown(name)
-                return self._take(message.time, target, selection, values)
-        self._settle()
         for name in target.unknown:
             self._count_unknown(name)
-        try:
-            target.check(message)
-        except RefusedMessage as refusal:
-            self.refused[refusal.kind] += 1
-            self.unusable = dict.fromkeys(target.joints, refusal.kind) | self.unusable
-            raise
+        if selection is None or message.nanoseconds >= NANOSECONDS:
+            self._settle()
+            try:
+                target.check(message)
+            except RefusedMessage as refusal:
+                self.refused[refusal.kind] += 1
+                self.unusable = dict.fromkeys(target.joints, refusal.kind) | self.unusable
+                raise
         assert selection is not None, 'else it is refused'
-        return self._take_finite(message.time, target, selection, selection.values(message))
+        values = selection.values(message)
+        # A norm is finite only if all numbers are; if it overflows, the numbers are checked one by
+        # one. NumPy's norm would warn of the overflow.
+        if not math.isfinite(math.hypot(*values.tolist())) and not np.isfinite(values).all():
+            self._settle()
+            return self._take_finite(message.time, selection, values)
+        return self._take(message.time, target, selection, values)
 
     def update_all(self, messages: JointValues) -> RobotState | None:
         """Merges consecutive complete joint states whose stamps do not decrease.
@@ -241,16 +240,13 @@ class StateBuffer:
         self.v[:] = state.v
         self.effort[:] = state.effort
 
-    def _resolve(self, names: tuple[str, ...]) -> Resolution:
-        return Resolution(names, self._slots, self._ignored, self._places)
-
     def _resolved(self, names: tuple[str, ...]) -> Resolution:
         """Returns the cached mapping of these names to slots, creating it if necessary."""
         target = self._resolutions.get(names)
         if target is None or target.names is not names:
             if len(self._resolutions) >= MAX_RESOLUTIONS:
                 self._resolutions.clear()
-            target = self._resolve(names)
+            target = Resolution(names, self._slots, self._ignored, self._places)
             self._resolutions[target.names] = target
         self._resolution = target
         return target
@@ -287,16 +283,12 @@ class StateBuffer:
             self._known = self._known._replace(quantities=reported)
         return True
 
-    def _take_finite(
-        self, time: int, target: Resolution, selection: Selection, values: Array
-    ) -> bool:
+    def _take_finite(self, time: int, selection: Selection, values: Array) -> bool:
         """Merges a message; velocities and efforts that are not finite become unknown.
 
         Joints whose position is not finite are not merged.
         """
         which, finite, timeline = selection.which, np.isfinite(values), self.timeline
-        if finite.all():
-            return self._take(time, target, selection, values)
         count = len(self.joint_names)
         joints = which % count
         faulty = joints[~finite & (which < count)]
@@ -312,7 +304,8 @@ class StateBuffer:
             self._mark_usable(which, time)
         if faulty.size:
             self.refused[NOT_FINITE] += 1
-            for name in self._names_at(faulty[time >= timeline.stamps[faulty]]):
+            for i in faulty[time >= timeline.stamps[faulty]].tolist():
+                name = self.joint_names[i]
                 self.fault |= self.unusable.get(name) != NOT_FINITE
                 self.unusable[name] = NOT_FINITE
         return True
@@ -320,11 +313,8 @@ class StateBuffer:
     def _mark_usable(self, which: Indices, time: int) -> None:
         """Removes joints from ``unusable`` whose positions, in ``which``, have this stamp [ns]."""
         positions = which[which < len(self.joint_names)]
-        for name in self._names_at(positions[self.timeline.stamps[positions] == time]):
-            self.unusable.pop(name, None)
-
-    def _names_at(self, joints: Indices) -> list[str]:
-        return [self.joint_names[i] for i in joints.tolist()]
+        for i in positions[self.timeline.stamps[positions] == time].tolist():
+            self.unusable.pop(self.joint_names[i], None)
 
     def _settle(self) -> None:
         """Adds the latest complete message to the timeline if that was deferred."""
@@ -482,6 +472,4 @@ class StateBuffer:
         return self._known
 
     def _names_of(self, mask: NDArray[np.bool_]) -> tuple[str, ...]:
-        if not mask.any():
-            return ()
         return tuple(self.joint_names[i] for i in np.flatnonzero(mask))

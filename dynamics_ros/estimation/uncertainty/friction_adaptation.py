@@ -17,8 +17,8 @@ Vector = NDArray[np.float64]
 MARGIN = 1_000_000_000
 """Time without adaptation after the last suspected contact [ns]: hands touch a robot repeatedly."""
 
-INTERVAL, DELAY = 1.0, 10.0
-"""Time in motion between two updates, and delay of the medians over the motion [s]."""
+INTERVAL = 1.0
+"""Time in motion between two updates [s]."""
 
 DEFAULT_SHARE = 0.5
 """Default bound as a share of the dry friction of the model."""
@@ -51,7 +51,8 @@ class FrictionAdaptation:
         Args:
             coulomb, stribeck: (nv) parameters of the friction model [Nm or N].
             bound: (nv) largest change [Nm or N]; None is half of ``coulomb``.
-            time_constant: time in motion after which 59 % of a friction step are adapted [s].
+            time_constant: that with which the change follows the observed friction, in time in
+                motion [s].
         """
         self._coulomb = coulomb
         self.bound = DEFAULT_SHARE * coulomb if bound is None else bound
@@ -59,8 +60,7 @@ class FrictionAdaptation:
         # Neither dry friction nor breakaway friction may become negative.
         least = np.minimum(coulomb, coulomb + stribeck)
         self._lowest = -np.minimum(self.bound, np.maximum(least, 0.0))
-        lag = max(time_constant - DELAY, 0.5 * time_constant)
-        self._share = -np.expm1(-INTERVAL / lag)
+        self._share = -np.expm1(-INTERVAL / time_constant)
         self.reasons = [WAITING] * len(coulomb)
         self._suspected: int | None = None
 
