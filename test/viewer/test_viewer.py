@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import io
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,14 @@ pytest.importorskip('rclpy')
 from browser import BROWSER, DRIVER, LACKS, free_port, opened, text_of
 from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import Vector3, Wrench
+from patience import PATIENCE
 from PIL import Image
 from ros_harness import LATCHED, Client, client, description, running
 from std_msgs.msg import String
 
+from dynamics_ros import Robot
+from dynamics_ros.page.explorer import Explorer
+from dynamics_ros.page.scene import Scene
 from dynamics_ros_msgs.msg import Result
 from dynamics_ros_msgs.srv import ApplyWrench
 
@@ -107,3 +112,31 @@ def test_a_bad_description_is_told_on_the_page_and_the_next_good_one_shown(page:
             watcher,
             lambda: 'seven_joint_arm' in (text := text_of(page)) and 'refused' not in text,
         )
+
+
+@pytest.fixture(scope='module')
+def explorer() -> Iterator[Explorer]:
+    scene = Scene('127.0.0.1', 0, 'test')
+    one = Explorer(scene)
+    one.show(Robot(description()), (), 'tool0')
+    yield one
+    scene.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('width', [700, 1000, 1400])
+def test_the_panel_takes_at_most_a_quarter_of_the_window(
+    explorer: Explorer, tmp_path: Path, width: int
+) -> None:
+    script = 'return (document.querySelector("canvas")?.clientWidth ?? 0) / window.innerWidth'
+    deadline = time.monotonic() + PATIENCE
+    with opened(tmp_path, (width, 600)) as browser:
+        browser.get(f'http://localhost:{explorer._scene.port}')
+        # Below 900 pixels it is folded, until a click.
+        while not (
+            0.749 <= browser.execute_script(script) < 1.0
+            and ('Frame the robot' in text_of(browser)) == (width > 900)
+        ):
+            explorer.update()
+            assert time.monotonic() < deadline, text_of(browser)
+            time.sleep(0.05)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+import time
 from contextlib import nullcontext
 from unittest.mock import MagicMock
 
@@ -16,6 +17,8 @@ pytest.importorskip('viser')
 
 import rclpy
 from geometry_msgs.msg import Point
+from patience import PATIENCE
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from ros_harness import description, occupy
 from sensor_msgs.msg import JointState
@@ -23,7 +26,8 @@ from sensor_msgs.msg import JointState
 from dynamics_ros import Robot
 from dynamics_ros.viewer.drawing import CONTACT_POINT
 from dynamics_ros.viewer.node import Viewer, ViewerParameters, is_local
-from dynamics_ros_msgs.msg import ContactState, ExternalWrench
+from dynamics_ros_msgs.msg import ContactState, ExternalWrench, Result
+from dynamics_ros_msgs.srv import ApplyWrench
 
 pytestmark = pytest.mark.ros
 
@@ -155,3 +159,31 @@ def test_buttons_without_a_service_are_disabled(viewer):
     requests._buttons[0] = requests._buttons[0][0], there
     requests.update()
     assert [button.disabled for button, _ in requests._buttons] == [False, True, True]
+
+
+def test_the_button_pushes_the_simulated_robot_at_the_chosen_frame(viewer):
+    requests, asked = viewer._requests, []
+
+    def apply(request, response):
+        asked.append(request)
+        response.result = Result(code=Result.SUCCESS, message='it is pushed')
+        return response
+
+    viewer.node.create_service(ApplyWrench, 'robot_simulator/apply_wrench', apply)
+    executor = SingleThreadedExecutor(context=viewer.node.context)
+    executor.add_node(viewer.node)
+    viewer.explorer._choose_frame('hand_link')
+    requests._force.value = (0.0, 15.0, 0.0)
+    deadline = time.monotonic() + PATIENCE
+    while not requests._push_client.service_is_ready():
+        executor.spin_once(timeout_sec=0.02)
+        assert time.monotonic() < deadline
+    requests._call('push', requests._push_client, requests._push_request)
+    while '...' in requests._status_text.content:
+        executor.spin_once(timeout_sec=0.02)
+        assert time.monotonic() < deadline
+    executor.shutdown()
+    assert requests._status_text.content == '**push**: done. it is pushed'
+    (request,) = asked
+    assert request.frame == 'hand_link'
+    assert (request.wrench.force.x, request.wrench.force.y) == (0.0, 15.0)
