@@ -112,13 +112,12 @@ setup(
     extras_require={
         'calibration': ['matplotlib', 'pyarrow', 'rosbags'],
         'collision': ['coal'],
-        'control': ['daqp'],
         'descriptions': ['robot_descriptions', 'mujoco', 'xacro'],
         'jax': ['jax'],
         'llvm': ['llvmlite'],
         'meshes': ['pycollada', 'trimesh'],
         'mjcf': ['mujoco'],
-        'qp': ['daqp'],  # of control and of the servo
+        'qp': ['daqp'],  # of the servo
         'recordings': ['lz4', 'matplotlib', 'pyarrow', 'rich', 'rosbags'],
         'sdf': ['drake'],
         'simulation': ['mujoco'],  # of contacts and floating bases; fixed arms need nothing

@@ -41,7 +41,7 @@ PEERS = (
 PARTS = (
     *('rate', 'workers', 'memory', 'worn'),
     *('calls', 'batch', 'python', 'startup', 'chains', 'sweeps'),
-    *('contact', 'functions', 'exported', 'jax'),
+    *('contact', 'functions', 'exported'),
     *('numeric', 'analytic', 'unreachable', 'circle', 'collisions'),
     'ablation',
     *(

@@ -37,10 +37,6 @@ CASES = {
         f'{PIN}; pin.computeConstraintDynamicsDerivatives(model, data, models, workspace)',
     ),
     'hybrid dynamics': ('robot.hybrid_dynamics(q, v, a, tau, legs)', None),
-    'derivatives of hybrid dynamics': (
-        'robot.hybrid_dynamics_derivatives(q, v, a, tau, legs)',
-        None,
-    ),
 }
 """Our statement and Pinocchio's of each case; Pinocchio has no hybrid dynamics."""
 

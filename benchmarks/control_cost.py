@@ -25,7 +25,7 @@ from dynamics_ros.control import (
     ImpedanceGains,
     ImpedanceState,
     ImpedanceTarget,
-    StandingRobot,
+    WholeBodyProblem,
     motion_torques,
 )
 from dynamics_ros.demo.known_robots import LEGGED
@@ -66,7 +66,7 @@ def _arm(subject: Subject, options: argparse.Namespace) -> Iterator[Record]:
         robot, np.repeat([800.0, 40.0], 3), np.repeat([60.0, 5.0], 3), joints=friction | posture
     )
     target = ImpedanceTarget(robot.forward_kinematics(q + 0.02, subject.frame), q + 0.02)
-    memory = controller.start(q, energy=100.0)
+    memory = controller.start(q)
     state = ImpedanceState(q, v, 1e-3)
     acceleration = rng.normal(size=6)
     said = controller.step(state, target, gains, memory)
@@ -84,7 +84,7 @@ def _arm(subject: Subject, options: argparse.Namespace) -> Iterator[Record]:
     peer = None
     if 'pin' in options.peers:
         peer = PinocchioController(urdf, subject.frame)
-        start = (q, robot.gravity(q), np.zeros(n), 100.0)
+        start = (robot.gravity(q), np.zeros(n))
         names |= {'peer': peer, 'start': start}
         statements |= {
             'their impedance': 'peer.impedance_step(q, v, target, gains, start, 1e-3)',
@@ -114,9 +114,8 @@ def _arm(subject: Subject, options: argparse.Namespace) -> Iterator[Record]:
     yield from record('the same, checked function', 'function', 'their operational', 5.0)
     calls = 10**4 if options.quick else 10**6
     inputs = [
-        *(q, v, np.zeros(6), target.pose, target.twist, target.acceleration, target.wrench),
-        *(target.posture, gains.stiffness, gains.damping, gains.axes, gains.force, gains.joints),
-        *(gains.settings, memory, 1e-3),
+        *(q, v, target.pose, target.twist, target.acceleration, target.wrench, target.posture),
+        *(*gains.arrays, memory, 1e-3),
     ]
     sizes = [x.size for x in controller.kernel.trace.outputs]
     measured = timed(robot, f'impedance_step:{subject.frame}', inputs, sizes, calls)
@@ -181,32 +180,35 @@ def _feet(subject: Subject, options: argparse.Namespace) -> Iterator[Record]:
 def _whole_body(
     robot: Robot, feet: tuple[str, ...], options: argparse.Namespace
 ) -> Iterator[Record]:
-    """Times of a robot with point feet, for states around a stance on four and on two feet."""
+    """Times of three levels of a robot on its feet, for states around a stance."""
     q = robot.neutral()
     q[7:] = [LEGGED['anymal'].stance.get(name, 0.0) for name in robot.joint_names]
-    standing = StandingRobot(robot, feet)
-    robot.kernel('whole_body_program', *feet).wait()
     rng = np.random.default_rng(0)
     states = [
-        (
-            robot.integrate(q, 0.05 * rng.normal(size=18)),
-            0.1 * rng.normal(size=18),
-            rng.normal(size=6),
-            rng.normal(size=(4, 3)),
-            np.zeros(12),
-        )
-        for _ in range(50)
+        (robot.integrate(q, 0.05 * rng.normal(size=18)), 0.1 * rng.normal(size=18))
+        for _ in range(20)
     ]
-    names = {
-        'all': lambda: [standing.solve(*state, np.ones(4)) for state in states],
-        'pair': lambda: [standing.solve(*state, np.array([1.0, 0, 0, 1])) for state in states],
-    }
+
+    def solve(count: int) -> None:
+        for state in states:
+            problem = WholeBodyProblem(robot, *state, feet[:count])
+            problem.solve(
+                [
+                    problem.friction_cones(0.6) + problem.torque_limits(),
+                    problem.frame_acceleration('base', np.zeros(6)),
+                    problem.torques(np.zeros(12)),
+                ]
+            )
+
+    statements = {f'{count} feet': f'solve({count})' for count in (4, 3)}
     effort = QUICK if options.quick else Effort()
-    times = interleaved({name: f'{name}()' for name in names}, names, effort)
-    for case, name in (('4 feet', 'all'), ('2 of 4 feet', 'pair')):
-        value = 1e6 * times[name] / len(states)
-        goal = Goal(250.0, of='value')
-        yield Record('control', f'whole-body solve, {case}', 'anymal', value, 'us', goal=goal)
+    times = interleaved(statements, {'solve': solve}, effort)
+    for case, time in times.items():
+        value = 1e6 * time / len(states)
+        goal = Goal(1000.0, of='value')
+        yield Record(
+            'control', f'whole body, three levels, {case}', 'anymal', value, 'us', goal=goal
+        )
 
 
 def _compiled(robot: Robot, *key: str) -> Any:

@@ -65,22 +65,21 @@ class PinocchioController:
         v: Array,
         target: ImpedanceTarget,
         gains: ImpedanceGains,
-        memory: tuple[Array, Array, Array, float],
+        memory: tuple[Array, Array],
         interval: float,
-    ) -> tuple[Array, tuple[Array, Array, Array, float]]:
-        """A complete step of our controller, without force control and handling of invalid numbers.
+    ) -> tuple[Array, tuple[Array, Array]]:
+        """A complete step of our controller, without handling of invalid numbers.
 
         Args:
             q, v, target, gains, interval: as for ``ImpedanceController.step``.
-            memory: configuration, torques and working torques of the previous step, and tank
-                energy.
+            memory: torques and working torques of the previous step.
 
         Returns:
             Torques (nv), and the memory for the next step.
         """
         model, data = self.model, self.data
         joints = dict(zip(JOINT_GAINS, gains.joints, strict=True))
-        _, length, largest, capacity, horizon = gains.settings
+        _, length, largest = gains.settings
         M, h, J, bias = self.dynamics(q, v)
         g = pin.computeGeneralizedGravity(model, data, q)
         pose = data.oMf[self.frame]
@@ -102,18 +101,15 @@ class PinocchioController:
         above = np.maximum(q - joints['upper'] + joints['margin'], 0.0)
         working = J.T @ force + tau_0 + joints['limit_stiffness'] * (below - above) + h - g
 
-        before, last, worked, energy = memory
-        energy = min(energy - float(worked @ (q - before)), capacity)
-        a = np.linalg.solve(M, working)
-        share = _share(max(energy, 0.0), horizon, working, v, a)
+        last, worked = memory
         dry = joints['coulomb'] + joints['stribeck'] * np.exp(
             -((v / joints['stribeck_velocity']) ** 2)
         )
         friction = joints['viscous'] * v + dry * np.tanh(v / joints['friction_velocity'])
         carried = g + friction
         most = np.minimum(joints['max_torque'], self.efforts)
-        asked, step = share * working + carried, joints['max_torque_rate'] * interval
-        free = share * working - worked
+        asked, step = working + carried, joints['max_torque_rate'] * interval
+        free = working - worked
         free -= J.T @ (scales * np.linalg.solve(A, scales * (solved[:, :6].T @ free)))
         left = np.maximum(step - np.abs(asked - last - free), MIN_PART * step)
         part = min(1.0, float((left / np.maximum(np.abs(free), NO_CHANGE)).min()))
@@ -130,14 +126,7 @@ class PinocchioController:
             a = a + torque * inverse[:, k]
         tau = np.clip(tau, -most, most)
         tau = np.clip(np.clip(tau, last - step, last + step), -most, most)
-        return tau, (q, tau, tau - carried, energy)
-
-
-def _share(energy: float, horizon: float, working: Array, v: Array, a: Array) -> float:
-    A = 0.5 * horizon**2 * float(working @ a) + 1e-12
-    B = horizon * float(working @ v)
-    root = (B * B + 4.0 * A * energy) ** 0.5
-    return min(1.0, 2.0 * energy / (B + root + 1e-12) if B >= 0.0 else (root - B) / (2.0 * A))
+        return tau, (tau, tau - carried)
 
 
 class PinocchioContacts:

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Impedance control of an arm in MuJoCo: stiffness, null space, torque rates, energy, faults.
+"""Impedance control of an arm in MuJoCo: stiffness, null space, torque rates, faults.
 
 This part is skipped without MuJoCo.
 """
@@ -54,9 +54,6 @@ POSTURE = {
 RATE = 1000.0
 """Largest torque rate [Nm/s]."""
 
-TANK = 2.0
-"""Capacity of the energy tank [J]."""
-
 POSTURE_CHANGE_TIME = 0.5
 """Duration of a smooth posture change [s]."""
 
@@ -81,13 +78,12 @@ class Plant:
     Attributes:
         robot: our model.
         q, v: positions and velocities (nv).
-        given: work of the torques without gravity torques [J].
         steepest: largest torque rate [Nm/s].
         acting: flags that were set since the last reset of this set.
         largest: largest ratio of a torque to its limit.
     """
 
-    def __init__(self, subject: Subject, energy: float = np.inf) -> None:
+    def __init__(self, subject: Subject) -> None:
         urdf = without_friction(bare(urdf_path(subject.name), subject.locked))
         self.robot = Robot.from_urdf(urdf)
         self.frame = subject.frame
@@ -102,16 +98,16 @@ class Plant:
         names = [self.model.joint(i).name for i in range(self.model.njnt)]
         self._order = np.array([self.robot.joint_names.index(name) for name in names])
         self.home = np.array(POSTURE[subject.name])
-        self.place(self.home, energy)
+        self.place(self.home)
 
-    def place(self, q: Array, energy: float = np.inf) -> None:
+    def place(self, q: Array) -> None:
         """Place the arm at rest at a configuration (nq), held by gravity torques."""
         mujoco.mj_resetData(self.model, self.data)
         self.data.qpos = q[self._order]
         self.q, self.v = q.copy(), np.zeros(self.robot.nv)
         self.tau = self.robot.gravity(q)
-        self.memory = self.controller.start(q, energy=energy)
-        self.given, self.steepest, self.largest = 0.0, 0.0, 0.0
+        self.memory = self.controller.start(q)
+        self.steepest, self.largest = 0.0, 0.0
         self.acting: set[str] = set()
 
     def run(
@@ -146,9 +142,7 @@ class Plant:
         self.largest = max(self.largest, float((np.abs(tau) / robot.effort_limits).max()))
         self.tau = tau
         pushed = 0.0 if wrench is None else robot.jacobian(self.q, self.frame).T @ wrench
-        carried, before = robot.gravity(self.q), self.q
         self.move(tau + pushed)
-        self.given += float((tau - carried) @ (self.q - before))
 
     def move(self, tau: Array) -> None:
         """Advance by one period with torques (nv)."""
@@ -207,7 +201,6 @@ def _measures(plant: Plant, quick: bool) -> Iterator[Measure]:
     yield from stiffness_measures(plant)
     yield from freedom_measures(plant)
     yield from _rates(plant)
-    yield from _energy(plant, 6.0 if quick else 60.0)
     yield from _faults(plant)
     yield from guiding_measures(plant, 6.0 if quick else 60.0)
 
@@ -277,60 +270,13 @@ def _rates(plant: Plant) -> Iterator[Measure]:
     yield 'torque over limit', plant.largest, '', Goal(1.0, of='value')
 
 
-def _energy(plant: Plant, seconds: float) -> Iterator[Measure]:
-    """Energy that walls and changing gains extract, with and without the energy tank."""
-    goal = Goal(1.0, of='value')
-    yield 'energy taken out over tank', energy_taken(plant, TANK, seconds) / TANK, '', goal
-    without = energy_taken(plant, np.inf, seconds) / TANK
-    yield 'the same without the tank', without, '', Goal(1.0, of='value', at_least=True)
-
-
-def energy_taken(plant: Plant, tank: float, seconds: float) -> float:
-    """Largest energy from the torques without gravity torques, with a full tank [J]."""
-    rng = np.random.default_rng(0)
-    target = plant.controller.target_at(plant.home)
-    options = {'energy_capacity': tank, 'joints': {'max_torque_rate': 5.0 * RATE}}
-    soft, stiff = (_gains(plant, scale, 0.03, **options) for scale in (0.1, 2.0))
-    plant.place(plant.home, tank)
-    most = 0.0
-    wall, normal = 0.0, np.eye(3)[0]
-
-    def push(now: Plant, _: float) -> Array:
-        """Wrench of a wall of 5 kN/m, a viscous field and a hand."""
-        depth = wall - float(normal @ (now.pose[:3, 3] - target.pose[:3, 3]))
-        speed = now.twist[:3]
-        force = -8.0 * speed + hand
-        if depth > 0.0:
-            force = force + normal * max(0.0, 5000.0 * depth - 20.0 * float(normal @ speed))
-        return np.append(force, np.zeros(3))
-
-    hand = np.zeros(3)
-    for k in range(round(seconds / PERIOD)):
-        if k % 250 == 0:
-            normal = rng.normal(size=3)
-            normal /= np.linalg.norm(normal)
-            wall = float(rng.uniform(-0.08, -0.01))
-            hand = 6.0 * rng.normal(size=3)
-        away = plant.pose[:3, 3] - target.pose[:3, 3]
-        gains = soft if float(away @ plant.twist[:3]) > 0.0 else stiff
-        plant.settle(target, gains, PERIOD, push)
-        most = max(most, plant.given)
-    return most
-
-
 def guiding_measures(plant: Plant, seconds: float) -> Iterator[Measure]:
     """Drift and forces of hand guiding, with compensation of the identified friction."""
     n = plant.robot.nv
     coulomb, viscous = np.where(np.arange(n) < 4, 0.5, 0.2), np.where(np.arange(n) < 4, 0.4, 0.1)
     plant.rub(coulomb, viscous)
     node = GuidingParameters()
-    guiding = Guiding(
-        np.zeros(6, dtype=bool),
-        np.full(3, -np.inf),
-        np.full(3, np.inf),
-        np.array(node.stiffness),
-        np.array(node.damping),
-    )
+    guiding = Guiding(np.array(node.damping))
     known = {'coulomb': IDENTIFIED * coulomb, 'viscous': IDENTIFIED * viscous}
     settings = ArmSettings(Compliance(np.diag(STIFFNESS)), guiding, joints=known)
     arm = CompliantArm(plant.controller, settings)

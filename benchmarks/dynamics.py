@@ -18,7 +18,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from benchmarks import chains, contact, exported, jax_calls, startup, sweeps, user_functions
+from benchmarks import chains, contact, exported, startup, sweeps, user_functions
 from benchmarks.descriptions import bare
 from benchmarks.dynamics_cases import (
     AGAINST_DYNIBO,
@@ -51,7 +51,7 @@ differently."""
 
 PARTS = (
     *('calls', 'batch', 'python', 'startup', 'chains', 'sweeps'),
-    *('contact', 'functions', 'exported', 'jax'),
+    *('contact', 'functions', 'exported'),
 )
 
 
@@ -80,8 +80,6 @@ def run(options: argparse.Namespace) -> Iterator[Record]:
         yield from user_functions.run(effort)
     if 'exported' in parts and 'pin' in options.peers:
         yield from exported.run(subjects, effort)
-    if 'jax' in parts:
-        yield from jax_calls.run(subjects, effort)
 
 
 @dataclass(frozen=True)

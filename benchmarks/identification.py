@@ -17,7 +17,6 @@ from benchmarks import (
     identification_ablation,
     identification_drift,
     identification_estimates,
-    identification_factor,
     identification_planned,
     identification_recordings,
 )
@@ -66,7 +65,6 @@ PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Record]]] = {
     'stops': stops,
     'payload': payload,
     'excitation': excitation,
-    'factor': identification_factor.factor,
     'coverage': coverage,
     'estimates': identification_estimates.run,
     'links': identification_estimates.stands,

@@ -168,7 +168,7 @@ class Declared:
             notes.append('one of ' + ', '.join(map(repr, rule.choices)))
         if rule.sizes:
             notes.append('length ' + ' or '.join(map(str, rule.sizes)))
-        if self.bounded and (is_list or rule.may_be_infinite):
+        if self.bounded and (is_list or rule.may_be_infinite or self.type is int):
             each, infinite = 'each ' * is_list, ' or inf' * rule.may_be_infinite
             notes.append(f'{each}{self.range()}{infinite}')
         return '; '.join(notes)

@@ -46,21 +46,12 @@ def main() -> None:
     parser.add_argument(
         '--duration', type=float, default=5.0, help='duration [s] (default: %(default)s)'
     )
-    parser.add_argument(
-        '--empty', action='store_true', help='record a run without the payload, to be subtracted'
-    )
     options = parser.parse_args()
-    empty = options.empty
-    goal = IdentifyPayload.Goal(
-        frame=options.frame, duration=options.duration, apply=not empty, empty=empty
-    )
+    goal = IdentifyPayload.Goal(frame=options.frame, duration=options.duration, apply=True)
     with ros_node('identify_payload') as node:
         found = identify(node, goal)
     if found.result.code <= 0:
         raise SystemExit(found.result.message)
-    if empty:
-        print(f'{found.samples} samples without the payload will be subtracted')
-        return
     print(f'{found.payload.inertia.m:.2f} kg, known to {found.mass_deviation:.2f} kg')
 
 

@@ -33,35 +33,30 @@ def gains(robot, stiffness=(1000.0, 50.0), damping=(60.0, 5.0), joints=None, **o
 class Plant:
     """A robot in steps of a tenth of the controller's, and what its controller said."""
 
-    def __init__(self, controller, q, energy=np.inf):
+    def __init__(self, controller, q):
         self.controller, self.robot = controller, controller.robot
         self.q, self.v = q.copy(), np.zeros(self.robot.nv)
-        self.memory = controller.start(q, energy=energy)
+        self.memory = controller.start(q)
         self.tau = self.robot.gravity(q)
         self.acting: set[str] = set()
         self.steepest = 0.0
-        self.given = 0.0
-        """Work of the torques beside gravity's [J]."""
 
-    def run(self, target, gains, duration, push=None, measured=None):
+    def run(self, target, gains, duration, push=None):
         robot, frame = self.robot, self.controller.frame
         for k in range(round(duration / STEP)):
             pushed = np.zeros(robot.nv)
             if push is not None:
                 wrench = push(self, k * STEP) if callable(push) else push
                 pushed = robot.jacobian(self.q, frame).T @ wrench
-            state = ImpedanceState(self.q, self.v, STEP, *([] if measured is None else [measured]))
+            state = ImpedanceState(self.q, self.v, STEP)
             said = self.controller.step(state, target, gains, self.memory)
             self.steepest = max(self.steepest, np.abs((said.tau - self.tau) / STEP).max())
             self.tau, self.memory = said.tau, said.memory
             self.acting |= set(said.acting)
-            carried = robot.gravity(self.q)
-            before = self.q
             for _ in range(4):
                 a = robot.forward_dynamics(self.q, self.v, said.tau + pushed)
                 self.v = self.v + 0.25 * STEP * a
                 self.q = robot.integrate(self.q, 0.25 * STEP * self.v)
-            self.given += (said.tau - carried) @ robot.difference(before, self.q)
         return self
 
     @property

@@ -42,17 +42,13 @@ COSTLY = {
     'commanding/test_arm_settings.py': (
         'test_a_joint_beyond_the_share_of_its_speed_ends_what_the_arm_does',
     ),
-    'control/test_control_guiding.py': (
-        'test_a_lock_begins_where_the_tool_is_however_far_its_target_was',
-        'test_an_arm_that_no_hand_leads_any_longer_stays_where_it_was_left',
-    ),
     'control/test_control_impedance.py': (
         'test_a_tool_yields_as_its_stiffness_says_in_any_axes',
         'test_exported_c_answers_numbers_that_are_none_with_bounded_torques',
         'test_exported_c_computes_what_the_kernel_computes',
     ),
     'control/test_control_stop.py': (
-        'test_contacts_and_gains_that_change_take_out_no_more_than_the_tank_holds',
+        'test_an_arm_that_no_hand_leads_any_longer_stays_where_it_was_left',
     ),
     'control/test_control_pushes.py': ('test_a_motion_does_not_grow_when_the_push_has_ended',),
     'estimation/test_estimation_location.py': (

@@ -12,28 +12,25 @@ from scipy.spatial.transform import Rotation
 Line = tuple[np.ndarray, np.ndarray]
 """Unit direction of an axis, and a point on it."""
 
-SPHERICAL = ('meeting_12', 'meeting_23', 'parallel_12', 'parallel_23', 'skew')
-PARALLEL = ('meeting_56', 'skew')
-KINDS = (*(('spherical', case) for case in SPHERICAL), *(('parallel', case) for case in PARALLEL))
+CASES = ('parallel', 'meeting_12', 'meeting_23', 'parallel_23')
 
 
-def random_axes(rng: np.random.Generator, family: str, case: str) -> list[Line]:
-    """Six lines through a space of about a metre, for a family and case of ``Geometry``."""
+def random_axes(rng: np.random.Generator, case: str) -> list[Line]:
+    """Six lines through a space of about a metre, for a case of ``Geometry``."""
     axes = [_line(rng) for _ in range(6)]
-    if family == 'spherical':
-        centre = rng.uniform(-0.5, 0.5, 3)
-        axes[3:] = [(direction, centre) for direction, _ in axes[3:]]
-    else:
+    if case == 'parallel':
         for k in (2, 3):
             axes[k] = (rng.choice([-1.0, 1.0]) * axes[1][0], axes[k][1])
-    kind, _, digits = case.partition('_')
-    if digits:
-        a, b = (int(digit) - 1 for digit in digits)
-        if kind == 'parallel':
-            axes[b] = (rng.choice([-1.0, 1.0]) * axes[a][0], axes[b][1])
-        else:
-            # The same point of both, then any other one of the second.
-            axes[b] = (axes[b][0], axes[a][1] + rng.normal() * axes[b][0])
+        axes[5] = (axes[5][0], axes[4][1] + rng.normal() * axes[5][0])
+        return axes
+    centre = rng.uniform(-0.5, 0.5, 3)
+    axes[3:] = [(direction, centre) for direction, _ in axes[3:]]
+    a, b = (int(digit) - 1 for digit in case[-2:])
+    if case.startswith('parallel'):
+        axes[b] = (rng.choice([-1.0, 1.0]) * axes[a][0], axes[b][1])
+    else:
+        # The same point of both, then any other one of the second.
+        axes[b] = (axes[b][0], axes[a][1] + rng.normal() * axes[b][0])
     return axes
 
 

@@ -28,10 +28,6 @@ DIFFERENCE = 1e-6
 """Relative: what a central difference with that step may be off on a robot whose velocities and
 accelerations are of order one to a hundred."""
 
-SIMULATED = 2e-6
-"""Relative: drift of a conserved quantity over a tenth of a second of midpoint steps of 0.2 ms. The
-error is of second order: a rate of 10 rad/s gives (10 * 0.0002)^2 / 24 = 2e-7 a radian."""
-
 PRINTED = 6e-4
 """Absolute: numbers that the lecture notes print with three decimals, the last of them rounded."""
 

@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
-from dynamics_ros.model import Joint, Model
+from dynamics_ros.model import Model
 from dynamics_ros.spatial import Scalar
 
 from .quantity import CONFIGURATION, VELOCITY, Input, Q, V, quantity
@@ -25,23 +25,13 @@ Part = Annotated[Scalar, Input(meaning='part of the way, 0 at q0 and 1 at q1')]
 )
 def integrate(model: Model, q: Q, v: V) -> Coordinates:
     """Configuration (nq) after one second at the constant velocity v (nv) from q."""
-    return _coordinates(
-        model,
-        lambda joint: joint.kind.integrate(
-            _select(q, joint.q_indices), _select(v, joint.v_indices)
-        ),
-    )
+    return _by_joint(model, 'integrate', 'q', ('q', q), ('v', v))
 
 
 @quantity('the velocity that takes q0 to q1 in one second', VELOCITY)
 def difference(model: Model, q0: Start, q1: End) -> list[Scalar]:
     """Constant velocity (nv) of the motion from q0 to q1 in one second."""
-    return _velocities(
-        model,
-        lambda joint: joint.kind.difference(
-            _select(q0, joint.q_indices), _select(q1, joint.q_indices)
-        ),
-    )
+    return _by_joint(model, 'difference', 'v', ('q', q0), ('q', q1))
 
 
 @quantity('the configuration at t between q0 and q1', CONFIGURATION, may_overflow=True)
@@ -61,7 +51,7 @@ def joint_positions(model: Model, q: Sequence[Scalar]) -> list[Scalar]:
 
 def neutral(model: Model) -> list[float]:
     """Configuration (nq) with the identity transform in all joints that are not mimic joints."""
-    return _coordinates(model, lambda joint: joint.kind.neutral())
+    return _by_joint(model, 'neutral', 'q')
 
 
 def nominal(model: Model) -> list[float]:
@@ -86,10 +76,7 @@ def nominal(model: Model) -> list[float]:
 )
 def configuration_rate(model: Model, q: Q, v: V) -> Coordinates:
     """q-dot = F(q) v (nq), the time derivative of the configuration coordinates ([Kindr])."""
-    return _coordinates(
-        model,
-        lambda joint: joint.kind.rate(_select(q, joint.q_indices), _select(v, joint.v_indices)),
-    )
+    return _by_joint(model, 'rate', 'q', ('q', q), ('v', v))
 
 
 @quantity(
@@ -99,12 +86,7 @@ def configuration_rate(model: Model, q: Q, v: V) -> Coordinates:
 )
 def velocity_of_rate(model: Model, q: Q, rate: Rate) -> list[Scalar]:
     """v = E(q) q-dot (nv), the inverse of `configuration_rate` ([RD] eq. 2.262)."""
-    return _velocities(
-        model,
-        lambda joint: joint.kind.velocity(
-            _select(q, joint.q_indices), _select(rate, joint.q_indices)
-        ),
-    )
+    return _by_joint(model, 'velocity', 'v', ('q', q), ('q', rate))
 
 
 @quantity('F with q-dot = F v ([Kindr])', 'rows as q, columns as v')
@@ -123,30 +105,25 @@ def rate_map_inverse(model: Model, q: Q) -> Annotated[list[list[Scalar]], Input(
     return [[column[i] for column in columns] for i in range(model.nv)]
 
 
-def _coordinates(model: Model, values_of: Callable[[Joint], Sequence[Scalar]]) -> list[Scalar]:
-    """Assemble a vector (nq) from the values of each joint's coordinates."""
-    result: list[Scalar] = [0.0] * model.nq
-    for joint in _independent_joints(model):
-        for i, value in zip(joint.q_indices, values_of(joint), strict=True):
-            result[i] = value
+def _by_joint(
+    model: Model, method: str, to: str, *arguments: tuple[str, Sequence[Scalar]]
+) -> list[Scalar]:
+    """Assemble what a method of the joints' kinds returns for all joints with own coordinates.
+
+    Args:
+        model: the robot.
+        method: name of the method.
+        to: 'q' for a vector of coordinates (nq), 'v' for one of velocities (nv).
+        arguments: arguments of the method for the whole robot, each with 'q' or 'v'.
+    """
+    result: list[Scalar] = [0.0] * (model.nq if to == 'q' else model.nv)
+    for joint in model.joints:
+        if joint.leader is None:
+            indices = {'q': joint.q_indices, 'v': joint.v_indices}
+            own = [[x[i] for i in indices[which]] for which, x in arguments]
+            for i, value in zip(indices[to], getattr(joint.kind, method)(*own), strict=True):
+                result[i] = value
     return result
-
-
-def _velocities(model: Model, values_of: Callable[[Joint], Sequence[Scalar]]) -> list[Scalar]:
-    """Assemble a vector (nv) from the values of each joint's velocities."""
-    result: list[Scalar] = [0.0] * model.nv
-    for joint in _independent_joints(model):
-        for i, value in zip(joint.v_indices, values_of(joint), strict=True):
-            result[i] = value
-    return result
-
-
-def _independent_joints(model: Model) -> Iterator[Joint]:
-    return (joint for joint in model.joints if joint.leader is None)
-
-
-def _select(values: Sequence[Scalar], indices: Sequence[int]) -> list[Scalar]:
-    return [values[i] for i in indices]
 
 
 def _unit_vectors(size: int) -> list[list[Scalar]]:

@@ -18,7 +18,7 @@ from dynamics_ros.model import Frame, Model
 from dynamics_ros.spatial import Matrix3, Scalar, Transform, Vector3
 from dynamics_ros.spatial.scalar import larger, smaller, sqrt
 
-from .task_space import REFERENCE, InvertedTask, Rows, TaskDynamics, Values, frame_rows
+from .task_space import REFERENCE, Rows, TaskDynamics, Values, frame_rows
 
 CONSTRAINT_ROWS = {'point': 3, 'surface': 6, 'normal': 1, 'position': 3, 'pose': 6, 'revolute': 5}
 """Number of rows of a constraint of each kind."""
@@ -179,7 +179,7 @@ def constrained_dynamics_derivatives(
         [f - t for f, t in zip(*pair, strict=True)] for pair in zip(force_slope, id_dq, strict=True)
     ]
     by_v = [[-x for x in row] for row in id_dv]
-    inverted = InvertedTask.of_task(task)
+    inverted = task.inverted()
     of_a: list[Rows] = []
     of_forces: list[Rows] = []
     demands = differentiate(rows, q), differentiate(rows, v)

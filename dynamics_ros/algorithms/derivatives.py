@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dynamics_ros.algorithms.linear_algebra.solve import (
-    dot,
     factorize,
     inverse_of,
     solve_columns,
@@ -24,10 +23,9 @@ from dynamics_ros.model.model import combined
 from dynamics_ros.spatial import Force, Inertia, Motion, Scalar
 
 from .coriolis import BodyCoriolis, composite_bodies
-from .forward_dynamics import hybrid_dynamics
 from .inverse_dynamics import inverse_dynamics
 from .mass_matrix import mass_matrix
-from .quantity import A, External, Prescribed, Q, SquareMatrix, Tau, V, quantity
+from .quantity import A, External, Q, SquareMatrix, Tau, V, quantity
 from .recursion import (
     BodyMotions,
     accelerations_of_bodies,
@@ -193,59 +191,6 @@ def forward_dynamics_derivatives(
     dq, dv, _ = inverse_dynamics_derivatives(model, q, v, a, external)
     by_q, by_v = (solve_columns(factors, _minus(rows)) for rows in (dq, dv))
     return by_q, by_v, inverse_of(factors)
-
-
-@quantity(
-    'derivatives of hybrid_dynamics along velocities, by v, by a and by tau where given',
-    {f'{of}_d{by}': f'd{of}/d{by}' for of in ('a', 'tau') for by in ('q', 'v', 'a', 'tau')},
-    may_be_singular=True,
-    written=True,
-)
-def hybrid_dynamics_derivatives(
-    model: Model,
-    q: Q,
-    v: V,
-    a: A,
-    tau: Tau,
-    prescribed: Prescribed,
-) -> tuple[SquareMatrix, ...]:
-    """Derivatives of all accelerations and of all torques by q, v, a and tau, each (nv, nv).
-
-    ID is inverse dynamics at the accelerations of hybrid dynamics, f denotes free velocities and g
-    prescribed ones. The derivative of tau = ID(q, v, a) has the rows
-
-        M_ff da_f = dtau_f - dID_f - M_fg da_g,   dtau_g = dID_g + M_gf da_f + M_gg da_g.
-
-    Columns of values that are not read, the accelerations of f and the torques of g, are zero.
-
-    Args:
-        model, q, v, a, tau, prescribed: as for `hybrid_dynamics`.
-    """
-    n = range(model.nv)
-    all_a, _ = hybrid_dynamics(model, q, v, a, tau, prescribed)
-    dq, dv, M = inverse_dynamics_derivatives(model, q, v, all_a)
-    unit = [[1.0 if i == j else 0.0 for j in n] for i in n]
-    free = [k for k in n if k not in prescribed]
-    factors = factorize([[M[i][j] for j in free] for i in free])
-    given = [[M[i][j] if j in prescribed else 0.0 for j in n] for i in n]
-    known = [[unit[i][j] if j in prescribed else 0.0 for j in n] for i in n]
-    torques = [[unit[i][j] if j not in prescribed else 0.0 for j in n] for i in n]
-    of_a: list[Rows] = []
-    of_tau: list[Rows] = []
-    # Changes of inverse dynamics at constant free accelerations, and of prescribed accelerations.
-    for changed, of_known in ((dq, None), (dv, None), (given, known), (_minus(torques), None)):
-        solved = solve_columns(factors, _minus([changed[i] for i in free])) if free else []
-        rows = [list(row) for row in of_known or [[0.0] * model.nv for _ in n]]
-        for i, row in zip(free, solved, strict=True):
-            rows[i] = row
-        of_a.append(rows)
-        of_tau.append([[0.0] * model.nv for _ in n])
-        for k in prescribed:
-            for j in n:
-                pulled = dot([M[k][i] for i in free], [row[j] for row in solved])
-                of_tau[-1][k][j] = changed[k][j] + pulled
-    of_tau[-1] = [of_tau[-1][i] if i in prescribed else torques[i] for i in n]
-    return (*of_a, *of_tau)
 
 
 def _minus(rows: Rows) -> Rows:

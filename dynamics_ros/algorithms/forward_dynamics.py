@@ -58,7 +58,9 @@ def hybrid_dynamics(
 ) -> tuple[list[Scalar], list[Scalar]]:
     """Unknown accelerations and torques, given the other ones ([Lie] table 1).
 
-    The recursion requires independent coordinates of all joints. A robot with mimic joints is
+    The number of operations is linear in the number of joints ([Lie] table 4). Without prescribed
+    accelerations this is the articulated-body algorithm ([Lie] table 3, [Featherstone2008] table
+    7.1). The recursion requires independent coordinates of all joints. A robot with mimic joints is
     solved with its mass matrix instead ([Lie] eq. 34).
 
     Args:
@@ -74,23 +76,7 @@ def hybrid_dynamics(
     """
     if model.has_mimic_joints:
         return _through_mass_matrix(model, q, v, a, tau, prescribed, external)
-    return articulated_bodies(model, q, v, a, tau, prescribed, external or {})
-
-
-def articulated_bodies(
-    model: Model,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    a: Sequence[Scalar],
-    tau: Sequence[Scalar],
-    prescribed: Collection[int],
-    external: Mapping[int, Force],
-) -> tuple[list[Scalar], list[Scalar]]:
-    """Hybrid dynamics in a number of operations linear in the number of joints ([Lie] table 4).
-
-    Without prescribed accelerations this is the articulated-body algorithm ([Lie] table 3,
-    [Featherstone2008] table 7.1). Arguments and results are those of `hybrid_dynamics`.
-    """
+    external = external or {}
     n = len(model.joints)
     columns = [joint.subspace(q) for joint in model.joints]
     free = [[(k, S) for k, S in pairs if k not in prescribed] for pairs in columns]

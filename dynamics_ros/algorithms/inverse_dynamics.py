@@ -12,10 +12,11 @@ from dynamics_ros.spatial import Force, Motion, Scalar
 from .quantity import TORQUES, A, External, Q, V, quantity
 from .recursion import (
     BodyMotions,
+    accelerate,
     accelerations_of_bodies,
     carried_by_bodies,
     motion_of_bodies,
-    moving_bodies,
+    move,
     torques_of_joints,
     upward_acceleration,
 )
@@ -74,9 +75,13 @@ def joint_wrenches(
 
     # 8.1, 8.2: outward, motions of the bodies; gravity enters as the acceleration -g of the root.
     # Force on each body from its joints: inertial force minus the force of the environment.
+    # Each body at once, so that compiled code has few live values.
     motions, needed = BodyMotions({}, {ROOT: Motion.zero()}), []
-    for i, v_B, a_B in moving_bodies(model, motions, q, v, a, upward):
-        f_B = model.inertias[i] @ a_B + model.inertias[i].bias_force(v_B)
+    accelerations = {ROOT: upward}
+    for i, Y in enumerate(model.inertias):
+        move(model, motions, i, q, v)
+        accelerate(model, motions, accelerations, i, q, v, a)
+        f_B = Y @ accelerations[i] + Y.bias_force(motions.velocities[i])
         needed.append(f_B - external[i] if i in external else f_B)
 
     # 8.3: inward, the wrench of a joint is the sum over its subtree.

@@ -48,13 +48,14 @@ def motion_of_bodies(
     """
     motions = BodyMotions({}, {ROOT: Motion.zero()})
     for i in range(len(model.joints)) if bodies is None else bodies:
-        _move(model, motions, i, q, v)
+        move(model, motions, i, q, v)
     return motions
 
 
-def _move(
+def move(
     model: Model, motions: BodyMotions, body: int, q: Sequence[Scalar], v: Sequence[Scalar]
 ) -> None:
+    """Add the transform and the velocity of a body whose parent ``motions`` already contains."""
     joint = model.joints[body]
     X_PB = motions.transforms[body] = joint.transform(q)
     v_P = X_PB.inverse_act(motions.velocities[joint.parent])
@@ -81,11 +82,11 @@ def accelerations_of_bodies(
     """
     accelerations = {ROOT: of_root}
     for i in motions.transforms:
-        _accelerate(model, motions, accelerations, i, q, v, a)
+        accelerate(model, motions, accelerations, i, q, v, a)
     return accelerations
 
 
-def _accelerate(
+def accelerate(
     model: Model,
     motions: BodyMotions,
     accelerations: dict[int, Motion],
@@ -94,38 +95,13 @@ def _accelerate(
     v: Sequence[Scalar],
     a: Sequence[Scalar],
 ) -> None:
+    """Add the acceleration of a body whose parent ``accelerations`` already contains."""
     joint = model.joints[body]
     accelerations[body] = (
         motions.transforms[body].inverse_act(accelerations[joint.parent])
         + joint.motion(q, a)
         + velocity_product(joint, motions.velocities[body], q, v)
     )
-
-
-def moving_bodies(
-    model: Model,
-    motions: BodyMotions,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    a: Sequence[Scalar],
-    of_root: Motion,
-) -> Iterator[tuple[int, Motion, Motion]]:
-    """Velocities and accelerations in one outward pass, body by body.
-
-    The caller can process each body at once, so that compiled code has few live values.
-
-    Args:
-        model, q, v, a, of_root: as for `accelerations_of_bodies`.
-        motions: filled with the transforms and velocities of the bodies.
-
-    Yields:
-        Index of a body, its velocity and its acceleration, in the frame of the body.
-    """
-    accelerations = {ROOT: of_root}
-    for i in range(len(model.joints)):
-        _move(model, motions, i, q, v)
-        _accelerate(model, motions, accelerations, i, q, v, a)
-        yield i, motions.velocities[i], accelerations[i]
 
 
 def velocity_product(joint: Joint, v_B: Motion, q: Sequence[Scalar], v: Sequence[Scalar]) -> Motion:

@@ -1,17 +1,15 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Regressor Y of the inertial parameters: tau = Y(q, v, a) pi ([Atkeson1986]); its R factor."""
+"""Regressor Y of the inertial parameters: tau = Y(q, v, a) pi ([Atkeson1986])."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated
 
 from dynamics_ros.model import ROOT, Model
 from dynamics_ros.spatial import Force, Matrix3, Motion, Scalar, Vector3
 
-from .linear_algebra.orthogonal import with_rows
-from .quantity import A, Formula, Input, Q, V, Values, checked_indices, quantity, quantity_formula
+from .quantity import A, Input, Q, V, quantity
 from .recursion import accelerations_of_bodies, motion_of_bodies, upward_acceleration
 
 PARAMETERS = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
@@ -71,59 +69,3 @@ def body_regressor(velocity: Motion, acceleration: Motion) -> list[Force]:
         torque = unit_inertia @ w_dot + w.cross(unit_inertia @ w)
         forces.append(Force(Vector3.zero(), torque))
     return forces
-
-
-def factor_size(columns: int) -> int:
-    """Number of entries of a triangle, row by row, with a number of columns."""
-    return columns * (columns + 1) // 2
-
-
-def regressor_factor_step(
-    model: Model,
-    columns: Sequence[int],
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    a: Sequence[Scalar],
-    tau: Sequence[Scalar],
-    weights: Sequence[Scalar],
-    factor: Sequence[Scalar],
-) -> list[Scalar]:
-    """R factor of the rows of all states so far, with those of one more state.
-
-    A row of a joint is its weight times [columns of Y and of the rotors, tau].
-
-    Args:
-        model: the robot.
-        columns: the columns in use: those of ``regressor``, then one rotor inertia per velocity.
-        q, v, a, tau: the state and its torques.
-        weights: (nv) weights of the rows, the inverse standard deviations of the torques.
-        factor: entries of the upper triangle, row by row; zeros before the first state.
-    """
-    Y = regressor(model, q, v, a)
-    bodies = len(PARAMETERS) * len(model.joints)
-    rows = []
-    for i in range(model.nv):
-        whole = [Y[i][k] if k < bodies else a[i] if k - bodies == i else 0.0 for k in columns]
-        rows.append([weights[i] * x for x in (*whole, tau[i])])
-    n = len(columns) + 1
-    entries = iter(factor)
-    R = [[0.0] * k + [next(entries) for _ in range(k, n)] for k in range(n)]
-    return [x for k, row in enumerate(with_rows(R, rows)) for x in row[k:]]
-
-
-@quantity_formula(
-    'R factor of columns of Y, rotors and tau, with the rows of one more state',
-    'entries of the upper triangle, row by row, for the next state',
-    name='regressor_factor_step',
-    may_overflow=True,
-)
-def _factor_step(model: Model, *columns: str) -> Formula:
-    """The options are the columns, as for `regressor_factor_step`."""
-    count = parameter_count(model) + model.nv
-    chosen = checked_indices(columns, count, 'columns', ':'.join(columns), 'parameters')
-
-    def function(*arguments: Values) -> list[Scalar]:
-        return regressor_factor_step(model, chosen, *arguments)
-
-    inputs = {'q': model.nq} | dict.fromkeys(('v', 'a', 'tau', 'weights'), model.nv)
-    return Formula(inputs | {'factor': factor_size(len(chosen) + 1)}, function)

@@ -10,14 +10,14 @@ number of J.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from dynamics_ros.algorithms.forward_kinematics import frame_acceleration
 from dynamics_ros.algorithms.gravity import gravity_torques
 from dynamics_ros.algorithms.inverse_dynamics import coriolis_torques, nonlinear_effects
 from dynamics_ros.algorithms.jacobian import jacobian_columns
-from dynamics_ros.algorithms.linear_algebra.matrices import transposed
+from dynamics_ros.algorithms.linear_algebra.matrices import times_transposed, transposed
 from dynamics_ros.algorithms.linear_algebra.orthogonal import TINY, orthogonalize
 from dynamics_ros.algorithms.linear_algebra.solve import (
     Factors,
@@ -63,6 +63,7 @@ class TaskDynamics:
         roots: (nv) square roots of D^-1.
         Q: m orthonormal columns (nv).
         R: (m, m), upper triangular.
+        inverses: of L and R, if they are `inverted`.
     """
 
     J: Rows
@@ -70,6 +71,7 @@ class TaskDynamics:
     roots: list[Scalar]
     Q: Rows
     R: Rows
+    inverses: tuple[Rows, Rows] | None = None
 
     @classmethod
     def of(cls, model: Model, q: Values, J: Rows) -> TaskDynamics:
@@ -79,6 +81,18 @@ class TaskDynamics:
         W = [_whitened(factors, roots, row) for row in J]
         return cls(J, factors, roots, *orthogonalize(W))
 
+    def inverted(self) -> TaskDynamics:
+        """With the inverses of both triangular factors, for many right-hand sides.
+
+        The inverse of L is sparse: an acceleration is a sum over related joints only, and the zeros
+        of right-hand sides on other branches drop out of the trace.
+        """
+        return replace(self, inverses=(inverse_of_lower(self.factors[0]), self._R_inverse()))
+
+    def _R_inverse(self) -> Rows:
+        m = len(self.R)
+        return transposed([self.divided([float(i == k) for i in range(m)]) for k in range(m)])
+
     @property
     def pivots(self) -> list[Scalar]:
         """Diagonal (m) of R; an entry is zero if that row of J depends on the rows before it."""
@@ -86,12 +100,17 @@ class TaskDynamics:
 
     def whitened(self, tau: Values) -> list[Scalar]:
         """Whitened torques D^-1/2 L^-T tau (nv)."""
-        return _whitened(self.factors, self.roots, tau)
+        if self.inverses is None:
+            return _whitened(self.factors, self.roots, tau)
+        columns = transposed(self.inverses[0])
+        return [dot(x, tau) * root for x, root in zip(columns, self.roots, strict=True)]
 
     def unwhitened(self, x: Values) -> list[Scalar]:
         """Accelerations L^-1 D^-1/2 x (nv) of whitened coordinates x."""
         scaled = [a * b for a, b in zip(x, self.roots, strict=True)]
-        return solve_lower(self.factors[0], scaled, unit=True)
+        if self.inverses is None:
+            return solve_lower(self.factors[0], scaled, unit=True)
+        return [dot(row, scaled) for row in self.inverses[0]]
 
     def along(self, x: Values) -> list[Scalar]:
         """Q^T x (m) of whitened coordinates x (nv)."""
@@ -99,19 +118,19 @@ class TaskDynamics:
 
     def divided(self, x: Values) -> list[Scalar]:
         """R^-1 x (m)."""
-        return solve_lower_transposed(transposed(_invertible(self.R)), x)
+        if self.inverses is None:
+            return solve_lower_transposed(transposed(_invertible(self.R)), x)
+        return [dot(row, x) for row in self.inverses[1]]
 
     def divided_transposed(self, x: Values) -> list[Scalar]:
         """R^-T x (m)."""
-        return solve_lower(transposed(_invertible(self.R)), x)
+        if self.inverses is None:
+            return solve_lower(transposed(_invertible(self.R)), x)
+        return [dot(row, x) for row in transposed(self.inverses[1])]
 
     def inertia(self) -> Rows:
         """Task inertia Lambda = R^-1 R^-T (m, m)."""
-        m = len(self.R)
-        columns = [self.divided([float(i == k) for i in range(m)]) for k in range(m)]
-        rows = transposed(columns)
-        lower = [[dot(rows[i], rows[j]) for j in range(i + 1)] for i in range(m)]
-        return [[lower[max(i, j)][min(i, j)] for j in range(m)] for i in range(m)]
+        return times_transposed(self._R_inverse())
 
     def times_inertia(self, x: Values) -> list[Scalar]:
         """Lambda x (m)."""
@@ -124,48 +143,6 @@ class TaskDynamics:
     def torques(self, force: Values) -> list[Scalar]:
         """Torques J^T F (nv) of a task force F (m)."""
         return [dot(column, force) for column in transposed(self.J)]
-
-
-@dataclass(frozen=True)
-class InvertedTask(TaskDynamics):
-    """`TaskDynamics` for many right-hand sides, with the inverses of both triangular factors.
-
-    The inverse of L is sparse: an acceleration is a sum over related joints only, and the zeros of
-    right-hand sides on other branches drop out of the trace.
-
-    Attributes:
-        L_inverse: (nv, nv) inverse of the factor L of M.
-        R_inverse: (m, m) inverse of R, upper triangular.
-    """
-
-    L_inverse: Rows
-    R_inverse: Rows
-
-    @classmethod
-    def of_task(cls, task: TaskDynamics) -> InvertedTask:
-        """Invert the factors of a `TaskDynamics`."""
-        m = len(task.R)
-        columns = [task.divided([float(i == k) for i in range(m)]) for k in range(m)]
-        inverse = inverse_of_lower(task.factors[0])
-        return cls(task.J, task.factors, task.roots, task.Q, task.R, inverse, transposed(columns))
-
-    def whitened(self, tau: Values) -> list[Scalar]:
-        """Whitened torques D^-1/2 L^-T tau (nv)."""
-        columns = transposed(self.L_inverse)
-        return [dot(x, tau) * root for x, root in zip(columns, self.roots, strict=True)]
-
-    def unwhitened(self, x: Values) -> list[Scalar]:
-        """Accelerations L^-1 D^-1/2 x (nv) of whitened coordinates x."""
-        scaled = [a * b for a, b in zip(x, self.roots, strict=True)]
-        return [dot(row, scaled) for row in self.L_inverse]
-
-    def divided(self, x: Values) -> list[Scalar]:
-        """R^-1 x (m)."""
-        return [dot(row, x) for row in self.R_inverse]
-
-    def divided_transposed(self, x: Values) -> list[Scalar]:
-        """R^-T x (m)."""
-        return [dot(row, x) for row in transposed(self.R_inverse)]
 
 
 def _whitened(factors: Factors, roots: Values, tau: Values) -> list[Scalar]:

@@ -1,12 +1,11 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Identification from joint states of a running node: drives of contact_node, and payloads."""
+"""Identification of the drives from joint states of a running contact_node."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,26 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
-from dynamics_ros.estimation import (
-    ContactPipeline,
-    NotIdentifiableError,
-    PayloadEstimate,
-    PayloadIdentifier,
-)
+from dynamics_ros.estimation import ContactPipeline
 from dynamics_ros.estimation.contact_estimators import effort_model, per_velocity
 from dynamics_ros.estimation.contact_settings import ContactSettings
-from dynamics_ros.estimation.payload_identification import estimate_of
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.files import write_files
-from dynamics_ros.identification import JointSamples, identify, identify_with_payload
 from dynamics_ros.identification.uncertainty import (
     Drives,
     Recorder,
     identify_drives,
-    with_torques,
 )
 from dynamics_ros.multibody.large_robots import check_size
-from dynamics_ros.parameters.dynamics import IdentificationParameters
 from dynamics_ros.robot import Robot
 
 from .outputs import check_path, parameter_values, parameters_text
@@ -55,16 +45,14 @@ Value = Callable[[str], Any]
 """Returns the value of a node parameter by its name."""
 
 
-class MotionRecording:
-    """Collects samples until their stamps span the requested duration.
+class MotionWatch:
+    """Collects samples of free motion for a duration, and identifies the drives from them.
 
     Attributes:
         recorder: recorder of the samples.
     """
 
-    def __init__(
-        self, robot: Robot, values: ContactSettings | IdentificationParameters, duration: float
-    ) -> None:
+    def __init__(self, robot: Robot, values: ContactSettings, duration: float) -> None:
         """Creates it without samples.
 
         Args:
@@ -108,21 +96,6 @@ class MotionRecording:
             raise DynamicsRosError(f'{problem}, {self.recorder.duration:.1f} s into the motion')
         return False
 
-    @property
-    def torques(self) -> JointSamples:
-        """The recorded samples, with the torques of the drives instead of the reported efforts.
-
-        Raises:
-            NotIdentifiableError: there are none.
-        """
-        if not self.recorder.count:
-            raise NotIdentifiableError('no samples: joint states have to come all the time')
-        return with_torques(self._robot, self._model, self.recorder.samples)
-
-
-class MotionWatch(MotionRecording):
-    """Collects samples of free motion and identifies the drives from them."""
-
     def estimate(self) -> Drives:
         """Identifies friction, offsets and noise of the drives.
 
@@ -130,73 +103,6 @@ class MotionWatch(MotionRecording):
             DynamicsRosError: the samples are not sufficient.
         """
         return identify_drives(self._robot, self.recorder.samples, self._model)
-
-
-@dataclass(frozen=True, eq=False)
-class EmptyRun:
-    """A run without the payload.
-
-    Attributes:
-        robot: the robot without payload.
-        samples: the run, with efforts as torques.
-    """
-
-    robot: Robot
-    samples: JointSamples
-
-
-class EmptyRunWatch(MotionRecording):
-    """Records a run without the payload."""
-
-    def __init__(self, robot: Robot, values: IdentificationParameters, duration: float) -> None:
-        """Create it without samples; raises as ``MotionRecording``."""
-        super().__init__(robot.with_payload(None), values, duration)
-
-    def estimate(self) -> EmptyRun:
-        """Return the run, if the robot can be identified from it.
-
-        Raises:
-            DynamicsRosError: the samples are not sufficient, or not of this robot.
-        """
-        run = EmptyRun(self._robot, self.torques)
-        identify(run.robot, [run.samples], scale=np.ones(run.robot.nv))
-        return run
-
-
-class LoadedRunWatch(MotionRecording):
-    """Records a run with the payload and subtracts what an empty run tells of the robot."""
-
-    def __init__(
-        self, empty: EmptyRun, frame: str, values: IdentificationParameters, duration: float
-    ) -> None:
-        """Create it without samples.
-
-        Args:
-            empty: the run without the payload.
-            frame: frame that the payload is fixed to.
-            values, duration: as for ``MotionRecording``.
-
-        Raises:
-            DynamicsRosError: as for ``MotionRecording``, or no joint moves the frame.
-        """
-        super().__init__(empty.robot, values, duration)
-        PayloadIdentifier(empty.robot, frame)  # checks the frame
-        self._empty, self._frame = empty, frame
-
-    def estimate(self) -> PayloadEstimate:
-        """Return the payload.
-
-        Raises:
-            DynamicsRosError: the samples are not sufficient, or the runs are interchanged.
-        """
-        robot, samples = self._empty.robot, self.torques
-        identified, found = identify_with_payload(
-            robot, [self._empty.samples], [samples], self._frame, scale=np.ones(robot.nv)
-        )
-        residual = float(np.sqrt((identified.train.residual**2).mean()))
-        rows, count = len(identified.train.time), self.recorder.count
-        pi, covariance = found.parameters, found.covariance
-        return estimate_of(self._frame, pi, covariance, residual, count, rows, found.unit_deviation)
 
 
 def found_parameters(found: Drives, values: ContactSettings, value: Value) -> dict[str, Any]:

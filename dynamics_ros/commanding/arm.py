@@ -26,11 +26,10 @@ from dynamics_ros.estimation.contact_estimators import effort_model, per_velocit
 from dynamics_ros.estimation.contact_settings import EffortSettings
 from dynamics_ros.parameters.impedance import (
     CollisionParameters,
-    GuidingParameters,
     ImpedanceParameters,
     TorqueParameters,
 )
-from dynamics_ros.parameters.robot import DIRECTIONS, known_frames
+from dynamics_ros.parameters.robot import known_frames
 from dynamics_ros.robot import Robot
 
 from .joints import commanded_joints, turning_joints
@@ -39,9 +38,6 @@ Array = NDArray[np.float64]
 
 RESERVE = 1.1
 """Least torque limit of a running arm as a multiple of its gravity torque."""
-
-NO_WALL = 1e9
-"""Position in place of an absent wall [m]."""
 
 
 def arm_settings(robot: Robot, values: ImpedanceParameters, stiffness: Array) -> ArmSettings:
@@ -72,10 +68,11 @@ def arm_settings(robot: Robot, values: ImpedanceParameters, stiffness: Array) ->
     }
     return ArmSettings(
         Compliance(stiffness, values.damping_ratio),
-        guiding(values.guiding),
+        Guiding(
+            np.array(values.guiding.damping), values.guiding.speed, values.guiding.angular_speed
+        ),
         values.setpoint,
         joints,
-        energy_capacity=values.energy.capacity,
         largest_speed=values.joint_speed_share,
     )
 
@@ -125,28 +122,6 @@ def check_carries(arm: CompliantArm, settings: ArmSettings) -> None:
         if rates[1][index] < min(rates[0][index], after[index]) and after[index] < np.inf:
             slow = f'less than {after[index]:.3g} at {name!r}, too slow to bring the arm to rest'
             raise InvalidArgumentError('torque.max_rate', slow, 'more, or deactivation before')
-
-
-def guiding(values: GuidingParameters) -> Guiding:
-    """Convert the parameters of hand guiding.
-
-    Raises:
-        InvalidArgumentError: a lower wall is above the upper one.
-    """
-    lower = np.array(values.lower or (-NO_WALL,) * 3)
-    upper = np.array(values.upper or (NO_WALL,) * 3)
-    if (lower > upper).any():
-        raise InvalidArgumentError('guiding.lower', 'above guiding.upper', 'lower <= upper')
-    locked = np.array([name in values.locked for name in DIRECTIONS])
-    return Guiding(
-        locked,
-        lower,
-        upper,
-        np.array(values.stiffness),
-        np.array(values.damping),
-        values.speed,
-        values.angular_speed,
-    )
 
 
 def reaction_settings(values: CollisionParameters) -> ReactionSettings | None:

@@ -18,7 +18,7 @@ from dynamics_ros.constraints.jacobian import (
     solve_constrained,
 )
 from dynamics_ros.constraints.kinds import Constraints
-from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.errors import InvalidArgumentError, SingularError
 from dynamics_ros.multibody.arguments import (
     boolean_mask,
     finite_together,
@@ -75,12 +75,13 @@ def constrained_forward_dynamics(
         tau = tau + robot.wrench_torques(q, external_wrenches)
     known = in_kernels(robot, contacts)
     if known is not None:
-        # The kernel refuses dependent rows and overflow, which are treated or reported below.
         name = 'dynamics_in_contact'
         kernel = known.kernels.get(name) or known.kernel(robot, name)
-        answer = kernel.attempt(q, v, tau, *known.places)
-        if answer is not NotImplemented:
+        try:
+            answer = kernel.call(q, v, tau, *known.places)
             return answer[0], answer[1]
+        except SingularError:
+            pass  # rows that depend on each other, or a mass matrix whose error is raised below
     q, v, tau = finite_together(q=(q, robot.nq), v=(v, robot.nv), tau=(tau, robot.nv))
     force = tau - robot.nonlinear_effects(q, v)
     J, bias = rows_and_bias(robot, q, v, contacts)

@@ -151,6 +151,27 @@ class _OfKernel(ABC):
             turned = pose_error(X, Y @ _at_origin(self.rotation))[..., 3:]
         return np.concatenate([offset, turned], axis=-1)
 
+    def _check(
+        self, kinds: Sequence[str], points: Sequence[str], directions: Sequence[str]
+    ) -> None:
+        """Check the attributes; points, directions and the rotation become tuples of floats."""
+        if self.kind not in kinds:
+            raise InvalidArgumentError('kind', repr(self.kind), f'one of {tuple(kinds)}')
+        for name in (*points, *directions):
+            if getattr(self, name) is None:
+                continue
+            vector = finite_vector(name, getattr(self, name), 3)
+            if name in directions:
+                length = float(np.linalg.norm(vector))
+                if not length:
+                    raise InvalidArgumentError(name, 'a vector of length 0', 'a direction')
+                vector = vector / length
+            object.__setattr__(self, name, tuple(vector.tolist()))
+        if self.rotation is not None:
+            R = finite_matrix('rotation', self.rotation, 3)
+            rigid_pose('rotation', _at_origin(R))
+            object.__setattr__(self, 'rotation', tuple(map(tuple, R.tolist())))
+
     @abstractmethod
     def _check_held(self) -> None:
         """Check that the ``residual`` is defined."""
@@ -201,12 +222,7 @@ class Contact(_OfKernel):
     rotation: tuple[tuple[float, ...], ...] | None = None
 
     def __post_init__(self) -> None:
-        _check_kind(self.kind, CONTACT_KINDS)
-        object.__setattr__(self, 'point', _checked_point('point', self.point))
-        object.__setattr__(self, 'normal', _unit('normal', self.normal))
-        if self.anchor is not None:
-            object.__setattr__(self, 'anchor', _checked_point('anchor', self.anchor))
-        object.__setattr__(self, 'rotation', _checked_rotation(self.rotation))
+        self._check(CONTACT_KINDS, ('point', 'anchor'), ('normal',))
 
     @classmethod
     def held_at(
@@ -287,12 +303,7 @@ class ClosedLoop(_OfKernel):
     rotation: tuple[tuple[float, ...], ...] | None = None
 
     def __post_init__(self) -> None:
-        _check_kind(self.kind, LOOP_KINDS)
-        for name in ('point', 'other_point'):
-            object.__setattr__(self, name, _checked_point(name, getattr(self, name)))
-        for name in ('axis', 'other_axis'):
-            object.__setattr__(self, name, _unit(name, getattr(self, name)))
-        object.__setattr__(self, 'rotation', _checked_rotation(self.rotation))
+        self._check(LOOP_KINDS, ('point', 'other_point'), ('axis', 'other_axis'))
 
     @classmethod
     def closed_at(
@@ -369,32 +380,7 @@ def constraint_list(contacts: Constraints) -> list[Constraint]:
     return constraints
 
 
-def _checked_point(argument: str, point: tuple[float, ...]) -> tuple[float, ...]:
-    return tuple(finite_vector(argument, point, 3).tolist())
-
-
-def _check_kind(kind: str, known: tuple[str, ...]) -> None:
-    if kind not in known:
-        raise InvalidArgumentError('kind', repr(kind), f'one of {known}')
-
-
-def _checked_rotation(rotation: ArrayLike | None) -> tuple[tuple[float, ...], ...] | None:
-    if rotation is None:
-        return None
-    R = finite_matrix('rotation', rotation, 3)
-    rigid_pose('rotation', _at_origin(R))
-    return tuple(map(tuple, R.tolist()))
-
-
 def _at_origin(rotation: ArrayLike) -> Array:
     pose = np.eye(4)
     pose[:3, :3] = rotation
     return pose
-
-
-def _unit(argument: str, direction: ArrayLike) -> tuple[float, ...]:
-    vector = finite_vector(argument, direction, 3)
-    length = float(np.linalg.norm(vector))
-    if not length:
-        raise InvalidArgumentError(argument, 'a vector of length 0', 'a direction')
-    return tuple((vector / length).tolist())

@@ -19,7 +19,7 @@ from dynamics_ros.errors import InvalidArgumentError, UnknownJointError
 from dynamics_ros.multibody.linear_systems import Array
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
-from .joint_space import check_fixed_base
+from .task_space import check_fixed_base
 
 SPACING = 0.01
 """Largest time between two samples at which limits are checked [s]."""

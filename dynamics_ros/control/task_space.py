@@ -16,34 +16,24 @@ from dynamics_ros.constraints.operational_space import (
     row_digits,
 )
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.multibody.arguments import boolean_mask, finite_arrays, finite_together
-from dynamics_ros.multibody.end_effector import pose_error
+from dynamics_ros.multibody.arguments import boolean_mask, finite_arrays
 from dynamics_ros.multibody.linear_systems import Array, transposed
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
-from .joint_space import check_fixed_base
 
+def check_fixed_base(robot: RigidBodySystem) -> None:
+    """Raise an error if the base of the robot moves.
 
-def tracking_acceleration(
-    target: ArrayLike,
-    pose: ArrayLike,
-    target_twist: ArrayLike,
-    twist: ArrayLike,
-    stiffness: float,
-    damping: float,
-) -> Array:
-    """Acceleration (..., 6) that follows a moving pose, in root axes ([RD] eq. 3.91).
-
-    Args:
-        target, pose: (..., 4, 4) in the root frame.
-        target_twist, twist: (..., 6) in root axes.
-        stiffness, damping: [1/s^2], [1/s].
+    Raises:
+        InvalidArgumentError: the first entries of tau would be torques on the base.
     """
-    target, pose, target_twist, twist = finite_together(
-        target=(target, 4, 4), pose=(pose, 4, 4), target_twist=(target_twist, 6), twist=(twist, 6)
-    )
-    rate = target_twist - twist
-    return np.asarray(stiffness * pose_error(target, pose) + damping * rate)
+    count = robot.model.root_joint_nv
+    if count:
+        raise InvalidArgumentError(
+            'robot',
+            f'a base with {count} velocities and no motor',
+            'a fixed base; WholeBodyProblem controls what stands on feet',
+        )
 
 
 def motion_torques(

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics_ros.algorithms.control.whole_body import friction_pyramid
 from dynamics_ros.constraints import Constraints
 from dynamics_ros.constraints.dynamics import actuated_mask
 from dynamics_ros.constraints.jacobian import rows_and_bias
 from dynamics_ros.constraints.kinds import Contact, constraint_list
 from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.model.joints import plane_axes
 from dynamics_ros.multibody.arguments import check_count, check_not_negative, finite_vector
 from dynamics_ros.multibody.kernel_methods import Wrenches
 from dynamics_ros.multibody.linear_systems import Array
@@ -241,4 +241,9 @@ def _pyramid(normal: tuple[float, ...], friction: float, facets: int) -> Array:
     n = Vector3.of(normal)
     if not abs(float(n.norm()) - 1.0) < 1e-6:
         raise InvalidArgumentError('normal', f'{normal}', 'unit vectors')
-    return np.array([*friction_pyramid(n, friction, facets), [*-n]], dtype=float)
+    axes = np.array([[*axis] for axis in plane_axes(n)], dtype=float)
+    angles = 2.0 * np.pi * np.arange(facets) / facets
+    # Exact zeros keep the rows of a pyramid along the axes.
+    sides = np.round([np.cos(angles), np.sin(angles)], 15).T @ axes
+    inward = np.array(normal)
+    return np.vstack([sides - friction * np.cos(np.pi / facets) * inward, -inward])

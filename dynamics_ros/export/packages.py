@@ -13,7 +13,7 @@ from xml.sax.saxutils import escape
 from dynamics_ros.algorithms.contact import torque_observer
 from dynamics_ros.algorithms.contact.wrench import NOISE_ROWS
 from dynamics_ros.algorithms.control import command, impedance, motion_check
-from dynamics_ros.algorithms.control.compliance import guiding, stop
+from dynamics_ros.algorithms.control.compliance import stop
 from dynamics_ros.algorithms.quantity import Key
 from dynamics_ros.control import SetpointLimits
 from dynamics_ros.control.compliance.compliant_arm import AT_REST
@@ -100,9 +100,8 @@ def export_ros2_control(
     keys: list[Key] = [
         *(('mass_matrix',), ('gravity',), ('nonlinear_effects',), ('inverse_dynamics',)),
         *(('joint_friction',), ('damped_inverse',), ('setpoint_step',)),
-        *(('stop_step', tool), ('torque_step',), ('holding_back', tool), ('held_pose_step',)),
-        *(('task_damping', tool), ('floating_torques',), ('runaway_step',)),
-        *(('blind_stop_step',), ('motion_check',)),
+        *(('stop_step', tool), ('torque_step',), ('holding_back', tool)),
+        *(('floating_torques',), ('runaway_step',), ('blind_stop_step',), ('motion_check',)),
         *(('impedance_step', tool), observer, ('contact_wrenches', '6', tool, tool)),
         *(('forward_kinematics', x) for x in robot.frame_names),
         *(('jacobian', x, 'local_world_aligned') for x in robot.frame_names),
@@ -111,7 +110,6 @@ def export_ros2_control(
     n = robot.nv
     rows = {
         'JOINT_GAINS': impedance.JOINT_GAINS,
-        'FORCE_GAINS': tuple(f'force_{x}' for x in impedance.FORCE_GAINS),
         'SETTINGS': impedance.SETTINGS,
         'FLAG_NAMES': tuple(f'flag_{x}' for x in impedance.FLAGS),
         'OBSERVER_SETTINGS': tuple(f'observer_{x}' for x in torque_observer.SETTINGS),
@@ -142,14 +140,12 @@ def export_ros2_control(
         'STOP_MEMORY': str(stop.memory_size(robot.model)),
         'OBSERVER_MEMORY': str(torque_observer.MEMORY * n),
         'FRAMES': str(len(robot.frame_names)),
-        'FORCE_ROWS': str(len(impedance.FORCE_GAINS)),
         'JOINT_ROWS': str(len(impedance.JOINT_GAINS)),
         'SETTINGS_COUNT': str(len(impedance.SETTINGS)),
         'OBSERVER_ROWS': str(len(torque_observer.SETTINGS)),
         'NOISE_ROWS': str(NOISE_ROWS),
         'MAX_INTERVAL': repr(command.MAX_INTERVAL),
         'NOMINAL_INTERVAL': repr(command.NOMINAL_INTERVAL),
-        'GUIDING_RATIO': repr(guiding.RATIO),
         'AT_REST': repr(AT_REST),
         'BELIEVABLE': repr(BELIEVABLE),
         'DEFAULT_GAINS': gains_text(robot, tool),

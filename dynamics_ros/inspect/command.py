@@ -230,9 +230,6 @@ def _pairs(what: str, pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
         yield f'  {printable(first)}, {printable(second)}'
 
 
-FORMS = {'spherical': 'three axes through one point', 'parallel': 'three parallel axes'}
-
-
 def inverse_kinematics(robot: Robot, frame: str) -> str:
     """Return how inverse kinematics of a frame is solved: closed form or search."""
     model = robot.model
@@ -241,4 +238,6 @@ def inverse_kinematics(robot: Robot, frame: str) -> str:
     arm = solvable_arm(model, model.frame(frame)) if model.root_joint == 'fixed' else None
     if arm is None:
         return 'search (no closed form for these axes)'
-    return f'closed form ({FORMS[arm.geometry.family]}), all solutions'
+    parallel = arm.geometry.case == 'parallel'
+    form = 'three parallel axes' if parallel else 'three axes through one point'
+    return f'closed form ({form}), all solutions'

@@ -52,7 +52,7 @@ def _create(problem: Problem, locked: tuple[str, ...]) -> ClosedForm | None:
     if arm is None:
         return None
     kernel = robot.kernel('analytic_inverse_kinematics', frames[0], *locked)
-    exact = arm.error < EXACT and arm.geometry.case != 'skew' and not locked
+    exact = arm.error < EXACT and not locked
     closed_form = ClosedForm(kernel, exact)
     # Compile now, so that compilation does not use up the timeout and all results are identical.
     kernel.wait()

@@ -9,10 +9,10 @@ Python and C, compilation, kernels, their calls from Python (``calls.py`` and th
 Independent of robots; may import ``errors``.
 """
 
-from dynamics_ros.kernels.autodiff import derivative, gradient, jacobian
+from dynamics_ros.kernels.autodiff import derivative, jacobian
 from dynamics_ros.kernels.calls import call_path
 from dynamics_ros.kernels.graph.expression import Condition, Expression, Scalar, select
-from dynamics_ros.kernels.graph.trace import Requirement, Trace, Variable
+from dynamics_ros.kernels.graph.trace import Trace, Variable
 from dynamics_ros.kernels.graph.tracing import trace
 from dynamics_ros.kernels.kernel import Kernel, compile
 from dynamics_ros.kernels.llvm.source import llvm_ir
@@ -28,7 +28,6 @@ __all__ = [
     'Kernel',
     'PlainFunction',
     'Program',
-    'Requirement',
     'Scalar',
     'Step',
     'Trace',
@@ -37,7 +36,6 @@ __all__ = [
     'call_path',
     'compile',
     'derivative',
-    'gradient',
     'jacobian',
     'llvm_ir',
     'python_source',

@@ -11,7 +11,7 @@ be differentiated again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -31,29 +31,13 @@ from dynamics_ros.kernels.graph.operations import (
     SUBTRACT,
     Operation,
 )
-from dynamics_ros.kernels.graph.trace import Requirement, Trace, Variable
+from dynamics_ros.kernels.graph.trace import Trace, Variable
 from dynamics_ros.kernels.graph.tracing import trace
 
 MODES = ('auto', 'forward', 'reverse')
 
 Entries = dict[int, Scalar]
 """Derivatives of one value by direction, or of outputs by one value; missing entries are 0."""
-
-
-def gradient(y: Scalar, xs: Sequence[Expression]) -> list[Scalar]:
-    """Return the derivatives of one value with respect to inputs, by a reverse sweep.
-
-    Args:
-        y: the value; a constant has a zero gradient.
-        xs: inputs of the trace, without repetition.
-
-    Returns:
-        One scalar per input; plain 0.0 where y does not depend on it.
-
-    Raises:
-        InvalidArgumentError: as for ``jacobian``.
-    """
-    return jacobian([y], xs, 'reverse')[0]
 
 
 def jacobian(
@@ -252,7 +236,7 @@ def derivative(traced: Trace, by: str, of: str = 'result', mode: str = 'auto') -
     """Return the trace of the derivative of one output with respect to one input.
 
     The derivative is taken with respect to coordinates: for a quaternion, its four numbers. The
-    derivative requires the same conditions of its inputs as the trace.
+    derivative refuses the same inputs as the trace.
 
     Args:
         traced: the trace to differentiate.
@@ -356,11 +340,9 @@ def pullback(traced: Trace) -> Trace:
     inputs |= {f'w_{x.name}': x.shape for x in traced.outputs}
     inputs |= {x.name: x.shape for x in hidden}
 
-    def primal(symbols: Sequence[Any]) -> list[Any]:
-        return [x for part in (*symbols[:count], *symbols[last:]) for x in _flat(part)]
-
     def function(*symbols: Any) -> Any:
-        values = _replayed(traced, primal(symbols))
+        primal = [x for part in (*symbols[:count], *symbols[last:]) for x in _flat(part)]
+        values = _replayed(traced, primal)
         weights = [x for part in symbols[count:last] for x in _flat(part)]
         weighted: Any = 0.0
         for weight, x in zip(weights, traced.results, strict=True):
@@ -373,25 +355,19 @@ def pullback(traced: Trace) -> Trace:
             found[f'd_{variable.name}'] = flat.reshape(variable.shape).tolist()
         return found
 
-    def requirements(*symbols: Any) -> Iterator[Requirement]:
-        if traced.required is not None:
-            values = _replayed(traced.required, primal(symbols))
-            for x, required in zip(traced.required.results, traced.requirements):
-                yield required._replace(value=values[x] if isinstance(x, int) else x)
-
     return trace(
         function,
         inputs,
         f'{traced.name}_pullback',
         f'pullback of {traced.description or traced.name}',
-        requirements=requirements,
+        unit_quaternions=traced.unit_quaternions,
         finite_results=traced.finite_results,
         bound=traced.bound,
     )
 
 
 def _like(traced: Trace, function: Callable[..., Any], name: str, what: str) -> Trace:
-    """Return the trace of a function of another trace's inputs, with the same requirements."""
+    """Return the trace of a function of another trace's inputs, which refuses the same inputs."""
     made = trace(
         function,
         {x.name: x.shape for x in traced.inputs},
@@ -400,8 +376,7 @@ def _like(traced: Trace, function: Callable[..., Any], name: str, what: str) -> 
     )
     return replace(
         made,
-        required=traced.required,
-        requirements=traced.requirements,
+        unit_quaternions=traced.unit_quaternions,
         finite_results=traced.finite_results,
         bound=traced.bound,
     )

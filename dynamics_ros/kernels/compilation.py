@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compilation of traces to machine code: for one state, for batches, at once or in the background.
 
-A `Compilation` runs a trace in plain Python until its `LlvmBackend` is compiled and tested, and is
+A `Compilation` runs a trace in plain Python until its `LlvmBackend` is compiled, and is
 shared by the kernels that run it.
 """
 
@@ -31,7 +31,6 @@ from dynamics_ros.kernels.llvm.source import emit_batch, scratch_size
 from dynamics_ros.kernels.process import compile_process
 from dynamics_ros.kernels.process import compile_queue as background
 from dynamics_ros.kernels.python_backend import PythonBackend
-from dynamics_ros.kernels.trace_cache import TOLERANCE, agree, flat, trial
 
 QUICK_OPERATIONS = 100_000
 """Longer traces are compiled without optimization, which would take half a minute or more on a busy
@@ -78,28 +77,10 @@ class _Function:
     """Machine code of a trace that computes one state, or one in each vector lane, at a time."""
 
     def __init__(self, trace: Trace, code: MachineCode, lanes: int) -> None:
-        """Test the machine code.
-
-        Raises:
-            RuntimeError: it disagrees with the plain trace.
-        """
         self.code = code
         self._function = PROTOTYPE(code.address('batch'))
         self._lanes = lanes
         self._scratch = lanes * (scratch_size(trace) + 1) if lanes > 1 else 0
-        # Each vector lane, and a leftover state.
-        states = lanes + 1 if lanes > 1 else 1
-        one, wanted = trial(trace)
-        arrays = [np.array([x] * states) for x in one]
-        results = [np.full((states, *x.shape), np.nan) for x in trace.outputs]
-        described = [*arrays, *results]
-        done = self([address(x) for x in described], [x.strides[0] for x in described], states)
-        if wanted is None or (trace.finite_results and not np.isfinite(wanted).all()):
-            # The function has no value at this point, so there is nothing to compare with.
-            return
-        rows = [flat([x[i] for x in results]) for i in range(states)]
-        if done != states or not all(agree(row, wanted, TOLERANCE) for row in rows):
-            raise RuntimeError('the machine code disagrees with the plain trace')
 
     def __call__(self, starts: Sequence[int], strides: Sequence[int], states: int) -> int:
         """Compute states at some addresses; return the number of states computed."""
@@ -124,14 +105,14 @@ class LlvmBackend:
     """
 
     def __init__(self, trace: Trace, compile_later: Callable[[Callable[[], None]], None]) -> None:
-        """Compile and test a trace.
+        """Compile a trace.
 
         Args:
             compile_later: schedules a function that compiles.
 
         Raises:
             CompilerUnavailableError: there is no compiler.
-            RuntimeError: compilation failed, or the machine code is wrong.
+            RuntimeError: compilation failed.
         """
         self._trace = trace
         llvm_compiler.platform()

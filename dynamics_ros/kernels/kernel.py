@@ -35,8 +35,6 @@ class Kernel:
         trace: the compiled trace.
         bound: read-only value of the trace's bound input; None if it has none.
         call: same as calling the kernel, with less overhead; replaced once the kernel is ready.
-        attempt: like ``call``, but returns NotImplemented where ``call`` raises an error because
-            results are not finite.
     """
 
     def __init__(self, trace: Trace, backend: str = 'auto', wait: bool | None = None) -> None:
@@ -65,7 +63,6 @@ class Kernel:
         # The machine code's slow path holds no reference to this object, which avoids a cycle.
         self._general = GeneralCall(compilation, bound)
         self.call: Callable[..., Any] = self._general
-        self.attempt: Callable[..., Any] = self._general.attempt
         compilation.on_finished(partial(_take, weakref.ref(self)))
 
     def _take(self) -> None:
@@ -74,7 +71,6 @@ class Kernel:
         if not isinstance(runner, PythonBackend):
             self._general.entry = runner.bind(_not_taken, self.bound)
             self.call = runner.bind(self._general, self.bound)
-            self.attempt = runner.bind(self._general.attempt, self.bound)
 
     def bound_to(self, values: Array) -> Kernel:
         """Return a kernel of the same machine code with other values of its bound input.
@@ -278,22 +274,6 @@ class GeneralCall:
 
     def __call__(self, *values: Any, out: Any = None) -> Any:
         """Compute, as ``Kernel.__call__``."""
-        answer = self.attempt(*values, out=out)
-        if answer is NotImplemented:
-            trace = self._compilation.trace
-            if trace.finite_results is None:
-                raise RuntimeError(f'machine code of {trace.name} rejects a state that it allows')
-            arrays, _ = self._inputs(values)
-            raise trace.finite_results(
-                {x.name: array for x, array in zip(trace.inputs, [*arrays, *self._bound])}
-            )
-        return answer
-
-    def attempt(self, *values: Any, out: Any = None) -> Any:
-        """Compute; returns NotImplemented if a result is not finite and the trace wants it to be.
-
-        Arguments and other errors are those of ``Kernel.__call__``.
-        """
         compilation = self._compilation
         compilation.resume()
         trace = compilation.trace
@@ -311,10 +291,12 @@ class GeneralCall:
         if compilation.runner.run(arrays, leading, work):
             return _returned(results, work, out)
         arguments.refuse_non_finite(trace.inputs, arrays)
-        unmet = compilation.plain.unmet(arrays, leading)
+        unmet = compilation.plain.unmet(arrays)
         if unmet is not None:
             raise unmet
-        return NotImplemented
+        if trace.finite_results is None:
+            raise RuntimeError(f'machine code of {trace.name} rejects a state that it allows')
+        raise trace.finite_results({x.name: array for x, array in zip(trace.inputs, arrays)})
 
 
 def _returned(results: list[Array], work: list[Array], out: Any) -> Any:

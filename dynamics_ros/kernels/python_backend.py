@@ -12,9 +12,10 @@ from typing import Any, cast
 import numpy as np
 
 from dynamics_ros.computed_once import computed_once
+from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels.arguments import Array
 from dynamics_ros.kernels.graph.operations import ARRAY_FUNCTIONS, SCALAR_FUNCTIONS
-from dynamics_ros.kernels.graph.trace import Trace
+from dynamics_ros.kernels.graph.trace import UNIT_QUATERNION_TOLERANCE, Trace
 from dynamics_ros.kernels.source import Assignment, PrintedStep, header, printed
 
 
@@ -110,7 +111,6 @@ class PythonBackend:
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self._function = PlainFunction(trace)
-        self._required = None if trace.required is None else PlainFunction(trace.required)
 
     def run(
         self, arrays: Sequence[Array], leading: tuple[int, ...], results: Sequence[Array]
@@ -124,32 +124,27 @@ class PythonBackend:
         """
         if not all(np.isfinite(x).all() for x in arrays):
             return False
-        if self.unmet(arrays, leading) is not None:
+        if self.unmet(arrays) is not None:
             return False
         self._compute(arrays, leading, results)
         if self._trace.finite_results is None:
             return True
         return all(bool(np.isfinite(x).all()) for x in results)
 
-    def unmet(self, arrays: Sequence[Array], leading: tuple[int, ...]) -> Exception | None:
-        """Return the error of the first requirement that some state violates.
+    def unmet(self, arrays: Sequence[Array]) -> Exception | None:
+        """Return the error of the first quaternion that is not of length 1.
 
         Args:
-            arrays: one per input, leading axes to be broadcast, all finite.
-            leading: the broadcast shape of the leading axes.
+            arrays: one per input, all finite.
         """
-        if self._required is None:
-            return None
-        columns = [
-            list(x.T) if variable.shape else x[:, 0]
-            for x, variable in zip(self._rows(arrays, leading), self._trace.inputs)
-        ]
-        with np.errstate(all='ignore'):
-            values = self._required.of_arrays(*columns)
-        for value, limits in zip(values, self._trace.requirements):
-            outside = np.atleast_1d(~((value >= limits.low) & (value <= limits.high)))
-            if outside.any():
-                return limits.error(float(np.atleast_1d(value)[outside][0]))
+        for place, first in self._trace.unit_quaternions:
+            with np.errstate(over='ignore'):
+                squared = np.square(arrays[place][..., first : first + 4]).sum(-1, keepdims=True)
+            wrong = squared[np.abs(squared - 1.0) > UNIT_QUATERNION_TOLERANCE]
+            if wrong.size:
+                name, problem = self._trace.inputs[place].name, math.sqrt(wrong[0])
+                expected = 'a unit quaternion (x, y, z, w)'
+                return InvalidArgumentError(name, f'quaternion of length {problem:.6g}', expected)
         return None
 
     def _rows(self, arrays: Sequence[Array], leading: tuple[int, ...]) -> list[Array]:

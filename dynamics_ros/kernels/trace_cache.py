@@ -1,17 +1,12 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Examples of traces for the self test of machine code, and the disk cache of traces.
-
-A later process neither traces nor prints a cached trace again.
-"""
+"""Disk cache of traces: a later process neither traces nor prints a cached trace again."""
 
 from __future__ import annotations
 
-import math
 import pickle
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -19,82 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from dynamics_ros.kernels.arguments import Array
-from dynamics_ros.kernels.graph.trace import Example, Trace
+from dynamics_ros.kernels.graph.trace import Trace
 from dynamics_ros.kernels.process import disk_cache
-
-TOLERANCE = 1e-6
-"""Largest error of machine code against the plain trace, relative to the largest result.
-
-It only separates wrong code from right, with a margin for rounding errors of an ill-conditioned
-function; tests check the accuracy.
-"""
-
-NUDGE = 1e-12
-"""Relative change of inputs that affects a loop as rounding may."""
-
-
-def trial(trace: Trace) -> tuple[list[Array], Array | None]:
-    """Return inputs that meet the requirements of a trace, and all result elements there.
-
-    Raises:
-        RuntimeError: no such inputs are known.
-    """
-    elements, results = trace.example or example(trace)
-    arrays = []
-    start = 0
-    for variable in trace.inputs:
-        part = elements[start : start + variable.size]
-        arrays.append(np.array(part).reshape(variable.shape))
-        start += variable.size
-    return arrays, None if results is None else np.array(results)
-
-
-def example(trace: Trace) -> Example:
-    """Compute the example of a trace.
-
-    Returns:
-        All elements of the inputs, and all of the results or None if these cannot be compared: the
-        function has no value there, or rounding decides the iteration count of a loop.
-
-    Raises:
-        RuntimeError: no inputs are known that meet the requirements.
-    """
-    # The square keeps matrices among the inputs from being singular.
-    count = sum(x.size for x in trace.inputs)
-    elements = [0.3 + 0.4 * math.sin(1.7 * i + 0.61 * i * i) for i in range(count)]
-    for requirement in trace.requirements:
-        for element, number in requirement.example:
-            elements[element] = number
-    values = [] if trace.required is None else trace.required.interpret(elements)
-    if not all(x.low <= value <= x.high for x, value in zip(trace.requirements, values)):
-        raise RuntimeError('its requirements have no example, so it cannot be tried')
-    return elements, expected(trace, elements)
-
-
-def expected(trace: Trace, elements: Sequence[float]) -> list[float] | None:
-    """Return all result elements for given input elements, or None, as ``example`` does."""
-    try:
-        values = trace.interpret(elements)
-        if trace.loops:
-            nudged = trace.interpret([x * (1.0 + NUDGE) for x in elements])
-            if not agree(np.array(nudged), np.array(values)):
-                return None
-    except (ArithmeticError, ValueError):
-        return None
-    return values
-
-
-def flat(results: Sequence[Array]) -> Array:
-    """Return all elements of some arrays as one array."""
-    return np.concatenate([np.zeros(0), *[x.ravel() for x in results]])
-
-
-def agree(computed: Array, wanted: Array, tolerance: float = TOLERANCE) -> bool:
-    """Return whether computed results equal the expected ones, up to rounding."""
-    largest = np.abs(wanted[np.isfinite(wanted)]).max(initial=1.0)
-    return bool(np.allclose(computed, wanted, rtol=0.0, atol=tolerance * largest, equal_nan=True))
-
 
 PACKAGE = Path(__file__).parents[1]
 
@@ -109,17 +30,15 @@ def cached(depends_on: Any, rooms: tuple[str, ...], make: Callable[[], Trace]) -
         make: makes the trace.
 
     Returns:
-        The trace with its example and, if it can be cached, its origin.
+        The trace, with its origin if it can be cached.
     """
     origin = _origin(depends_on, rooms)
     stored = disk_cache.read(origin) if origin else None
     if stored is not None:
         found: Trace = pickle.loads(stored)
         return found
-    made = make()
-    with suppress(RuntimeError):  # without an example, its kernel reports why it cannot be tested
-        made = replace(made, origin=origin, example=example(made))
-    if made.origin:
+    made = replace(make(), origin=origin)
+    if origin:
         disk_cache.write(origin, pickle.dumps(made, pickle.HIGHEST_PROTOCOL))
     return made
 

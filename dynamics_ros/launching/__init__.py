@@ -135,14 +135,6 @@ OUTPUTS = (
         SWITCH,
     ),
 )
-RVIZ = (
-    argument('rviz_config', 'RViz configuration. Empty: config/dynamics.rviz of this package.'),
-    argument(
-        'fixed_frame',
-        'Fixed frame of RViz. Empty: the root link of the description, else base_link; odom for a '
-        'moving root link.',
-    ),
-)
 
 
 def rviz_argument(default: str) -> DeclareLaunchArgument:
@@ -152,8 +144,7 @@ def rviz_argument(default: str) -> DeclareLaunchArgument:
 
 
 ALL_NODES = (
-    *(*ROBOT, *PROCESS, *OUTPUTS, *parameters('publish_tf autostart')),
-    *(rviz_argument('false'), *RVIZ),
+    *(*ROBOT, *PROCESS, *OUTPUTS, *parameters('publish_tf autostart'), rviz_argument('false')),
 )
 DEMO = (
     argument(
@@ -161,18 +152,8 @@ DEMO = (
         'URDF or xacro file of the simulated robot. Empty: the seven-joint arm of this package.',
     ),
     *(*parameters('robot_description_arguments'), *PROCESS, *OUTPUTS),
-    *(*parameters('publish_tf motion', 'true'), rviz_argument('auto'), *RVIZ),
+    *(*parameters('publish_tf motion', 'true'), rviz_argument('auto')),
 )
-
-
-REMOVED = {
-    'description_file': 'robot_description_file',
-    'xacro_args': 'robot_description_arguments',
-    'servo_frame': 'frame',
-    'controlled_frame': 'frame',
-    'wrench_expressed_in': 'params_file with wrench.expressed_in of contact_node',
-}
-"""Arguments of earlier versions, which launch would ignore, and what to use now."""
 
 
 def launch_description(
@@ -185,13 +166,11 @@ def launch_description(
         actions: returns what to start from the values of the arguments.
 
     Raises:
-        InvalidArgumentError: at launch, for an argument that does not fit or is no more.
+        InvalidArgumentError: at launch, for an argument that does not fit.
     """
 
     def start(context: LaunchContext) -> list[Any]:
         values = dict(context.launch_configurations)
-        for name in REMOVED.keys() & values.keys():
-            raise InvalidArgumentError(name, 'is no argument any more', REMOVED[name])
         check_frame_id('frame_prefix', values.get('frame_prefix', ''))
         if values.get('robot_description_file') and values.get('robot_description'):
             problem = 'is given, and robot_description_file too'
@@ -256,11 +235,11 @@ def rviz(values: Values) -> list[Any]:
         package = f'ros-{os.environ.get("ROS_DISTRO", "<distro>")}-rviz2'
         problem = 'the package rviz2 is not installed'
         raise InvalidArgumentError('rviz', problem, f'{package}, or false')
-    file, prefix = values['rviz_config'] or config('dynamics.rviz'), values['frame_prefix']
     moves = values.get('root_joint') in ('floating', 'planar')
-    fixed = values['fixed_frame'] or ('odom' if moves else prefix + _root_link(values))
+    fixed = 'odom' if moves else values['frame_prefix'] + _root_link(values)
     own = [_parameter_file({'rviz': clock})] if (clock := _clock(values)) else []
-    return [_process(values, 'rviz2', 'rviz2', own, arguments=['-d', file, '-f', fixed])]
+    shown = ['-d', config('dynamics.rviz'), '-f', fixed]
+    return [_process(values, 'rviz2', 'rviz2', own, arguments=shown)]
 
 
 def is_installed(package: str) -> bool:

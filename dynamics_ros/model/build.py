@@ -64,8 +64,17 @@ def build_model(
     """
     if root_joint not in ROOT_JOINTS:
         raise InvalidArgumentError('root_joint', repr(root_joint), f'one of {ROOT_JOINTS}')
-    description, renamed = _without_world(description, root_joint)
-    builder = _Builder(description, root_joint, joint_kinds or {})
+    names = {link.name: link.name for link in description.links}
+    renamed: tuple[str, ...] = ()
+    if root_joint != 'fixed' and WORLD in names:
+        other = f'{WORLD}_link'
+        while other in names:
+            other += '_'
+        names[WORLD] = other
+        reason = f'because {WORLD!r} is the frame in which the base moves'
+        robot = quoted(description.name)
+        renamed = (f'robot {robot}: link {WORLD!r} is called {other!r}, {reason}',)
+    builder = _Builder(description, root_joint, joint_kinds or {}, names)
     for frame in (x for loop in description.loops for x in loop[:2]):
         if frame not in builder.frames:
             raise UnknownFrameError('loops', frame, builder.frames)
@@ -87,8 +96,10 @@ def build_model(
         with_geometry=frozenset(
             builder.frames[link.name].body for link in description.links if link.has_geometry
         ),
-        tool_frame=tool_frame(description),
-        loops=description.loops,
+        tool_frame=names[tool_frame(description)],
+        loops=tuple(
+            x._replace(frame=names[x.frame], other=names[x.other]) for x in description.loops
+        ),
         passive_joints=description.passive_joints,
     )
     model = with_ranges_of_followers(model)
@@ -104,13 +115,18 @@ class _Builder:
     """Builder that walks a description once and collects joints, bodies and frames."""
 
     def __init__(
-        self, description: RobotDescription, root_joint: str, kinds: Mapping[str, JointKind]
+        self,
+        description: RobotDescription,
+        root_joint: str,
+        kinds: Mapping[str, JointKind],
+        names: Mapping[str, str],
     ) -> None:
         self.joints: list[Joint] = []
         self.inertias: list[Inertia] = []
         self.body_names: list[str] = []
         self.frames: dict[str, Frame] = {}
         self.nq = self.nv = 0
+        self._names = names
         self._inertials = {link.name: _inertia(link.inertial) for link in description.links}
         by_name = {joint.name: joint for joint in description.joints}
         for name in kinds:
@@ -122,7 +138,7 @@ class _Builder:
         }
         root = description.root
         if root_joint == 'fixed':
-            self._merge(Frame(root, ROOT, Transform.identity()))
+            self._merge(root, Frame(names[root], ROOT, Transform.identity()))
         else:
             kind, placement = JOINT_KINDS[root_joint](), Transform.identity()
             joint = Joint(ROOT_JOINT_NAME, kind, ROOT, placement, *self._indices(kind))
@@ -146,7 +162,9 @@ class _Builder:
         carrier, origin = self.frames[joint.parent], _transform(joint.origin)
         placement = carrier.placement @ origin
         if joint.type == 'fixed':
-            self._merge(Frame(joint.child, carrier.body, placement, joint.parent, origin))
+            parent = self._names[joint.parent]
+            frame = Frame(self._names[joint.child], carrier.body, placement, parent, origin)
+            self._merge(joint.child, frame)
             return
         mimic = joint.mimic or Mimic('')
         if joint.mimic and self._kinds[mimic.joint].nq != 1:
@@ -166,20 +184,20 @@ class _Builder:
             friction=joint.friction,
             armature=joint.armature,
         )
-        self._add_body(moving, joint.child, joint.parent, origin)
+        self._add_body(moving, joint.child, self._names[joint.parent], origin)
 
     def _add_body(
         self, joint: Joint, link: str, parent: str = '', origin: Transform = NOWHERE_ELSE
     ) -> None:
-        body, inertia = len(self.joints), self._inertials[link]
+        body, inertia, name = len(self.joints), self._inertials[link], self._names[link]
         self.joints.append(joint)
         self.inertias.append(inertia)
-        self.body_names.append(link)
-        self.frames[link] = Frame(link, body, Transform.identity(), parent, origin, inertia)
+        self.body_names.append(name)
+        self.frames[link] = Frame(name, body, Transform.identity(), parent, origin, inertia)
 
-    def _merge(self, frame: Frame) -> None:
-        inertia = self._inertials[frame.name]
-        self.frames[frame.name] = replace(frame, inertia=inertia)
+    def _merge(self, link: str, frame: Frame) -> None:
+        inertia = self._inertials[link]
+        self.frames[link] = replace(frame, inertia=inertia)
         if frame.body != ROOT:
             self.inertias[frame.body] = self.inertias[frame.body] + frame.placement.act(inertia)
 
@@ -191,38 +209,6 @@ def _check_kind(name: str, joints: Mapping[str, JointDescription]) -> None:
     if joint.type == 'fixed' or joint.mimic:
         state = f'follows {joint.mimic.joint!r}' if joint.mimic else 'is fixed'
         raise ModelError(f'joint {name!r}', f'{state}: it has no kind of its own')
-
-
-def _without_world(
-    description: RobotDescription, root_joint: str
-) -> tuple[RobotDescription, tuple[str, ...]]:
-    """Return the description with another name for a link 'world', and a warning if it has one."""
-    names = {link.name for link in description.links}
-    if root_joint == 'fixed' or WORLD not in names:
-        return description, ()
-    other = f'{WORLD}_link'
-    while other in names:
-        other += '_'
-    warning = (
-        f'robot {quoted(description.name)}: link {WORLD!r} is called {other!r}, because '
-        f'{WORLD!r} is the frame in which the base moves'
-    )
-
-    def name(link: str) -> str:
-        return other if link == WORLD else link
-
-    renamed = replace(
-        description,
-        root=name(description.root),
-        links=tuple(replace(x, name=name(x.name)) for x in description.links),
-        joints=tuple(
-            replace(x, parent=name(x.parent), child=name(x.child)) for x in description.joints
-        ),
-        loops=tuple(
-            x._replace(frame=name(x.frame), other=name(x.other)) for x in description.loops
-        ),
-    )
-    return renamed, (warning,)
 
 
 def _transform(origin: Origin) -> Transform:

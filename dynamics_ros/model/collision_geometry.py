@@ -10,12 +10,13 @@ without them.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_ros.computed_once import computed_once
 from dynamics_ros.errors import ModelError
 
 from .hardened_xml import Element, is_text, read_source
@@ -60,17 +61,22 @@ class CollisionGeometry:
     """Collision shapes of a robot's links.
 
     Attributes:
-        triangles: link name to (n, 3, 3) corners in the link frame [m], without links that have no
-            shape. Corners are counterclockwise as seen from outside.
+        shapes: link name to its shapes, without links that have no readable shape.
         problems: shapes that could not be read, each with the reason.
         unread: links that have such a shape.
-        shapes: link name to its shapes, without links that have no readable shape.
     """
 
-    triangles: dict[str, Array]
+    shapes: dict[str, tuple[Shape, ...]]
     problems: tuple[str, ...]
-    unread: tuple[str, ...] = ()
-    shapes: dict[str, tuple[Shape, ...]] = field(default_factory=dict)
+    unread: tuple[str, ...]
+
+    @computed_once
+    def triangles(self) -> dict[str, Array]:
+        """(n, 3, 3) corners by link, in the link frame [m], counterclockwise from outside."""
+        return {
+            link: np.concatenate([shape.triangles for shape in shapes])
+            for link, shapes in self.shapes.items()
+        }
 
 
 def read_collision_geometry(
@@ -100,10 +106,7 @@ def read_collision_geometry(
             unread.append(link.name())
         if parts:
             shapes[link.name()] = tuple(parts)
-    triangles = {
-        link: np.concatenate([part.triangles for part in parts]) for link, parts in shapes.items()
-    }
-    return CollisionGeometry(triangles, tuple(problems), tuple(unread), shapes)
+    return CollisionGeometry(shapes, tuple(problems), tuple(unread))
 
 
 def read_document(

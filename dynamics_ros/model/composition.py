@@ -8,7 +8,7 @@ Bodies and coordinates keep their order; attached ones come after the existing o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import reduce
 from itertools import chain
@@ -156,12 +156,30 @@ def with_locked(model: Model, positions: Mapping[str, float]) -> tuple[Model, di
         carriers[i] = body, X
         if body != ROOT:
             inertias[body] = inertias[body] + X.act(model.inertias[i])
+    joints = [model.joints[i] for i in kept]
+    owners = sorted((x for x in joints if x.leader is None), key=lambda joint: joint.q_indices)
+    names = {joint.name for joint in owners}
+    q = dict(zip(chain(*(x.q_indices for x in owners)), range(model.nq)))
+    v = dict(zip(chain(*(x.v_indices for x in owners)), range(model.nv)))
     frames = [
-        replace(frame, origin=frame.origin @ turned[frame.name]) if frame.name in turned else frame
+        replace(_placed(frame, carriers), origin=frame.origin @ turned.get(frame.name, HERE))
         for frame in model.frames
     ]
+    bodies = {frame.name: frame.body for frame in frames}
+    changed = replace(
+        model,
+        joints=tuple(_carried(joint, carriers, q.__getitem__, v.__getitem__) for joint in joints),
+        inertias=tuple(inertias),
+        body_names=tuple(model.body_names[i] for i in kept),
+        frames=tuple(frames),
+        nq=len(q),
+        nv=len(v),
+        with_geometry=frozenset(carriers[i][0] for i in model.with_geometry),
+        passive_joints=tuple(x for x in model.passive_joints if x in names),
+        loops=tuple(x for x in model.loops if bodies[x.frame] != bodies[x.other]),
+    )
     places = {old: body for old, (body, _) in carriers.items()}
-    return _renumbered(replace(model, frames=tuple(frames)), kept, inertias, carriers), places
+    return with_ranges_of_followers(changed), places
 
 
 def with_ranges_of_followers(model: Model) -> Model:
@@ -195,44 +213,6 @@ def _narrowed(leader: Joint, followers: Iterable[Joint], doubts: Doubts) -> Join
         lower, upper = own.lower, own.upper
     limits = replace(own, lower=lower, upper=upper, velocity=velocity)
     return replace(leader, limits=limits, own_limits=None if limits == own else own)
-
-
-def _renumbered(
-    model: Model, kept: Sequence[int], inertias: Sequence[Inertia], carriers: Mapping[int, Carrier]
-) -> Model:
-    """Return the model of some of its bodies with renumbered coordinates.
-
-    Args:
-        model: a model with only the remaining frames.
-        kept: indices of bodies.
-        inertias: inertias of these bodies.
-        carriers: for each body the new body that it is part of, and its pose in it.
-    """
-    carriers = {ROOT: (ROOT, HERE), **carriers}
-    joints = [model.joints[i] for i in kept]
-    owners = sorted((x for x in joints if x.leader is None), key=lambda joint: joint.q_indices)
-    names = {joint.name for joint in owners}
-    q = dict(zip(chain(*(x.q_indices for x in owners)), range(model.nq)))
-    v = dict(zip(chain(*(x.v_indices for x in owners)), range(model.nv)))
-
-    changed = replace(
-        model,
-        joints=tuple(_carried(joint, carriers, q.__getitem__, v.__getitem__) for joint in joints),
-        inertias=tuple(inertias),
-        body_names=tuple(model.body_names[i] for i in kept),
-        frames=tuple(_placed(frame, carriers) for frame in model.frames),
-        nq=len(q),
-        nv=len(v),
-        with_geometry=frozenset(carriers[i][0] for i in model.with_geometry if i in carriers),
-        passive_joints=tuple(x for x in model.passive_joints if x in names),
-    )
-    bodies = {frame.name: frame.body for frame in changed.frames}
-    loops = tuple(
-        x
-        for x in model.loops
-        if {x.frame, x.other} <= bodies.keys() and bodies[x.frame] != bodies[x.other]
-    )
-    return with_ranges_of_followers(replace(changed, loops=loops))
 
 
 def _carried(

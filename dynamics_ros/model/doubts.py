@@ -22,7 +22,6 @@ IMPOSSIBLE_INERTIA = (
 NO_RANGE = 'no range of positions is given for {}; it is taken as unlimited'
 ONE_BOUND = 'only one of lower and upper is given for {}; the other is 0, as in urdfdom'
 REPEATED = 'more than one <{tag}> is in {{}}; the first counts, as in urdfdom'
-FIXED_UPSIDE_DOWN = 'the limit of {} is upside down (lower above upper); a fixed joint needs none'
 MINUS_ONE = 'a limit of -1 is given for {}; it is taken as unlimited, as SDF means it'
 NO_FOLLOWER_VELOCITY = (
     'no velocity limit is given for {}, which follow other joints; only the limits of these count'

@@ -37,9 +37,11 @@ _BLANKS = ' \t\r\n'
 _INVALID_TOKEN = expat.errors.codes[expat.errors.XML_ERROR_INVALID_TOKEN]
 """Error code of expat for -- within a comment."""
 
-# Sections that may contain any text, even the beginning of another section.
-_CLOSINGS = {b'<!--': b'-->', b'<![CDATA[': b']]>', b'<?': b'?>'}
-_OPENING = re.compile(b'|'.join(re.escape(opening) for opening in _CLOSINGS))
+# Sections that may contain any text, even the beginning of another section. One that does not end
+# takes the rest, so that a search is linear in time.
+_SECTION = re.compile(
+    rb'(<!--.*?-->)|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|(?:<!--|<!\[CDATA\[|<\?).*', re.DOTALL
+)
 
 
 class Element:
@@ -254,20 +256,12 @@ def _parsed(document: bytes, encoding: str | None, blank_lines: int) -> _Builder
 
 
 def _without_comments(document: bytes) -> bytes:
-    """Return the document with comments replaced by their line ends, in linear time."""
-    parts, at = [], 0
-    while opening := _OPENING.search(document, at):
-        closing = _CLOSINGS[opening[0]]
-        end = document.find(closing, opening.end())
-        if end < 0:
-            break
-        end += len(closing)
-        section = document[opening.start() : end]
-        is_comment = opening[0] == b'<!--'
-        parts.append(document[at : opening.start()])
-        parts.append(b'\n' * section.count(b'\n') if is_comment else section)
-        at = end
-    return b''.join([*parts, document[at:]])
+    """Return the document with comments replaced by their line ends."""
+
+    def blank(section: re.Match[bytes]) -> bytes:
+        return b'\n' * section[0].count(b'\n') if section[1] else section[0]
+
+    return _SECTION.sub(blank, document)
 
 
 def _encoded(text: str) -> bytes:

@@ -115,10 +115,6 @@ class JointKind(ABC):
     def motion_subspace(self, q: Sequence[Scalar]) -> list[Motion]:
         """Return the columns of S at q, in the frame of the moving body."""
 
-    def displacements(self, q: Sequence[Scalar]) -> list[Motion]:
-        """Body twists whose exponentials, one after the other, are `transform`."""
-        return [S * x for S, x in zip(self.motion_subspace(q), q, strict=True)]
-
     def neutral(self) -> list[float]:
         """Return the coordinates at which the joint transform is the identity."""
         return [0.0] * self.nq
@@ -253,10 +249,6 @@ class Spherical(JointKind):
         """Unit angular velocities."""
         return [Motion(Vector3.zero(), e) for e in (X, Y, Z)]
 
-    def displacements(self, q: Sequence[Scalar]) -> list[Motion]:
-        """The rotation."""
-        return [Motion(Vector3.zero(), quaternion_log(_quaternion(q)))]
-
     def neutral(self) -> list[float]:
         """Identity rotation."""
         return [0.0, 0.0, 0.0, 1.0]
@@ -372,10 +364,6 @@ class Floating(JointKind):
         """The identity: v is the twist of the body."""
         return [Motion(e, Vector3.zero()) for e in (X, Y, Z)] + BALL.motion_subspace(q[3:])
 
-    def displacements(self, q: Sequence[Scalar]) -> list[Motion]:
-        """The displacement, then the rotation."""
-        return [Motion(Vector3.of(q[:3]), Vector3.zero()), *BALL.displacements(q[3:])]
-
     def neutral(self) -> list[float]:
         """The origin, not rotated."""
         return [0.0, 0.0, 0.0, *BALL.neutral()]
@@ -432,10 +420,6 @@ class VaryingJoint(JointKind):
     def difference(self, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[Scalar]:
         """q1 - q0."""
         return [y - x for x, y in zip(q0, q1, strict=True)]
-
-    def displacements(self, q: Sequence[Scalar]) -> list[Motion]:
-        """Screw motion from the zero position."""
-        return [self.transform(q).log()]
 
     def random(self, generator: Any, lower: float, upper: float) -> list[float]:
         """Random position within the limits of one coordinate, or within 1 of the neutral one."""

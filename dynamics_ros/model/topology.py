@@ -27,14 +27,12 @@ def resolve_mimics(joints: dict[str, JointDescription]) -> dict[str, JointDescri
         ModelError: a leader is unknown, does not have one coordinate, or follows its follower.
     """
     resolved: dict[str, Mimic] = {}
-    for follower in joints.values():
-        joint = follower
+    for joint in joints.values():
         chain: dict[str, Mimic] = {}
         while joint.mimic is not None and joint.name not in resolved:
             if joint.name in chain:
-                raise ModelError(
-                    _mimic_label(joint.name), f'follows itself: {listed([*chain, joint.name])}'
-                )
+                reason = f'follows itself: {listed([*chain, joint.name])}'
+                raise ModelError(_mimic_label(joint.name), reason)
             chain[joint.name] = joint.mimic
             joint = _leader(joint.name, joint.mimic, joints)
         for name, mimic in reversed(chain.items()):

@@ -32,7 +32,6 @@ from .description import (
     Triple,
 )
 from .doubts import (
-    FIXED_UPSIDE_DOWN,
     IMPOSSIBLE_INERTIA,
     LOG,
     MINUS_ONE,
@@ -243,8 +242,6 @@ def _limits(joint: Element, kind: str, doubts: Doubts) -> Limits:
         # Missing attributes are 0, as in the specification.
         low, high = (element.number(key, 0.0, math.inf) for key in ('lower', 'upper'))
     if kind == 'fixed':
-        if low > high:
-            doubts.add(FIXED_UPSIDE_DOWN, joint.name())
         return Limits()
     lower, upper = -math.inf, math.inf
     if JOINT_KINDS[kind].has_range:

@@ -8,9 +8,8 @@ last input.
 
 from __future__ import annotations
 
-import math
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 
 from dynamics_ros.algorithms.quantity import DEFAULT_REFERENCE, DEFINITIONS, Key, Options, define
 from dynamics_ros.errors import InvalidArgumentError, SingularError
-from dynamics_ros.kernels import Kernel, Requirement, Trace, trace, trace_cache
+from dynamics_ros.kernels import Kernel, Trace, trace, trace_cache
 from dynamics_ros.kernels.kernel import BACKENDS
 from dynamics_ros.kernels.process import compile_process
 from dynamics_ros.kernels.process.system import FreshLock
@@ -140,9 +139,6 @@ with wrenches, of prescribed joints, or of constraints. The oldest of the same q
 a later request rebuilds them, mostly from the disk cache.
 """
 
-UNIT_QUATERNION_TOLERANCE = 1e-6
-"""Largest error of a quaternion's squared length."""
-
 
 class _Compiled:
     """Kernels shared by sets whose models differ only in their parameters.
@@ -180,7 +176,7 @@ def _traced_anew(model: Model, parameters: Parameters, key: Key) -> Trace:
         inputs,
         key[0],
         f'{model.name}: {" ".join(key)}',
-        requirements=partial(_requirements, model, tuple(inputs)),
+        unit_quaternions=_unit_quaternions(model, inputs),
         finite_results=refused if definition.finite_results else None,
         bound=parameters.bound,
     )
@@ -191,25 +187,15 @@ def _with_parameters(model: Model, parameters: Parameters, key: Key, *values: An
     return define(parameters.model(model, values[-1]), key).function(*values[:-1])
 
 
-def _requirements(model: Model, names: Sequence[str], *symbols: Any) -> Iterator[Requirement]:
-    """Require unit quaternions in the configurations among the inputs."""
-    quaternions = [
-        joint.q_indices[joint.kind.quaternion]
+def _unit_quaternions(model: Model, names: Iterable[str]) -> list[tuple[int, int]]:
+    """Return places of the quaternions in the configurations among the inputs, as for ``trace``."""
+    firsts = [
+        joint.q_indices[joint.kind.quaternion][0]
         for joint in model.joints
         if joint.kind.quaternion is not None
     ]
-    for place, (name, symbol) in enumerate(zip(names, symbols, strict=True)):
-        if not name.startswith('q'):
-            continue
-        for part in quaternions:
-            x, y, z, w = (symbol[i] for i in part)
-            yield Requirement(
-                x * x + y * y + z * z + w * w,
-                1.0 - UNIT_QUATERNION_TOLERANCE,
-                1.0 + UNIT_QUATERNION_TOLERANCE,
-                partial(_no_unit_quaternion, name),
-                ((x, -0.5 if place else 0.5), (y, 0.5), (z, 0.5), (w, 0.5)),
-            )
+    places = [place for place, name in enumerate(names) if name.startswith('q')]
+    return [(place, first) for place in places for first in firsts]
 
 
 @cache
@@ -225,7 +211,7 @@ def kernel_without_robot(name: str) -> Kernel:
 class KernelSet:
     """Kernels of a model by key (name, *options); may be used from several threads.
 
-    The kernel itself checks its requirements, finite numbers and unit quaternions, in machine code.
+    The kernel itself checks its inputs, finite numbers and unit quaternions, in machine code.
 
     Attributes:
         model: the model.
@@ -360,11 +346,6 @@ def _dropped(many: list[Key], key: Key) -> list[Key]:
 def _key_text(key: Key) -> str:
     """Return a key in the notation for users."""
     return f'{key[0]}({", ".join(key[1:])})'
-
-
-def _no_unit_quaternion(name: str, squared: float) -> InvalidArgumentError:
-    problem = f'quaternion of length {math.sqrt(squared):.6g}'
-    return InvalidArgumentError(name, problem, 'a unit quaternion (x, y, z, w)')
 
 
 def overflow_or_singular(may_be_singular: bool, inputs: dict[str, Array]) -> Exception:

@@ -3,15 +3,14 @@
 """All quantities of a robot: imports of those declared beside their algorithms, and some more.
 
 Annotations cannot say the options or shapes of the latter: quantities of several frames, link
-transforms, gravity of some joints, the observer of external torques, wrenches of contacts and feet,
-constraints, the whole-body program, and inverse kinematics.
+transforms, gravity of some joints, wrenches of contacts, constraints, the whole-body program, and
+inverse kinematics.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from dynamics_ros.algorithms import (
@@ -42,13 +41,7 @@ from dynamics_ros.algorithms.contact import (
     torque_observer,
     unexplained,
 )
-from dynamics_ros.algorithms.contact.feet import (
-    contact_probabilities,
-    contacts_with_hysteresis,
-    foot_forces,
-    friction_violations,
-    resting_forces,
-)
+from dynamics_ros.algorithms.contact.feet import foot_contacts
 from dynamics_ros.algorithms.contact.wrench import (
     NOISE_ROWS,
     SETTINGS,
@@ -62,10 +55,8 @@ from dynamics_ros.algorithms.control import (
     joint_space,
     motion_check,
     setpoint,
-    whole_body,
 )
 from dynamics_ros.algorithms.control.compliance import (
-    guiding,
     holding_back,
     runaway,
     stop,
@@ -157,25 +148,6 @@ def _gravity_of(model: Model, *names: str) -> Formula:
     return Formula({'q': model.nq}, function)
 
 
-@quantity_formula(
-    'one step of an observer of external torques',
-    {
-        'external_torque': 'of the environment on the robot, torques as tau',
-        'memory': 'for the next step',
-    },
-    name='observer_step',
-)
-def _observer_step(model: Model, kind: str, sampling: str) -> Formula:
-    def function(*arguments: Any) -> dict[str, Any]:
-        external, memory = torque_observer.observer_step(model, kind, sampling, *arguments)
-        return {'external_torque': external, 'memory': memory}
-
-    inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv, 'effort': model.nv}
-    inputs |= {'memory': (torque_observer.MEMORY, model.nv), 'interval': ()}
-    inputs |= {'settings': (len(torque_observer.SETTINGS), model.nv)}
-    return Formula(inputs, function)
-
-
 def _contacts(model: Model, names: Sequence[str]) -> list[ContactFrame]:
     """Return contacts from pairs of names: the frame, and the frame of the axes ('' for root)."""
     return [
@@ -204,73 +176,11 @@ def _contact_wrenches(model: Model, rows: str, *names: str) -> Formula:
     ) -> dict[str, Any]:
         equations = contact_equations(model, contacts, size, q, points, settings[0])
         solution = contact_solution(model, equations, q, noise, *settings[1:])
-        found = contact_wrenches(equations, solution, torque, settings[0])
-        return {
-            'wrenches': found.values,
-            'reference_points': [[*point] for point in equations.points],
-            'covariances': found.covariances,
-            'flags': found.flags,
-            'singular_values': solution.singular_values,
-        }
+        return contact_wrenches(equations, solution, torque, settings[0])
 
     inputs: dict[str, Shape] = {'q': model.nq, 'external_torque': model.nv}
     inputs |= {'points': (len(contacts), 3), 'noise': (NOISE_ROWS, model.nv)}
     return Formula(inputs | {'settings': SETTINGS}, function)
-
-
-@quantity_formula(
-    'contacts of feet and forces of the ground on them',
-    {
-        'forces': 'of the ground on each foot by external torques, in the root frame [N]',
-        'deviations': 'standard deviation of each normal force [N]',
-        'constraint_forces': 'the forces on feet in contact by constraints [N]',
-        'probabilities': 'of contact',
-        'in_contact': '1 for each foot in contact',
-        'friction_violations': 'tangential force beyond the friction cone [N]',
-        'degraded': '1 when some direction of a force is damped or not felt',
-    },
-    name='foot_contacts',
-)
-def _foot_contacts(model: Model, *names: str) -> Formula:
-    """Return contacts of feet and forces on them, from external torques and from constraints."""
-    feet = [model.frame(name) for name in names]
-    contacts = [ContactFrame(foot, None) for foot in feet]
-
-    def function(
-        q: Values,
-        v: Values,
-        torque: Values,
-        tau: Values,
-        before: Values,
-        noise: Any,
-        settings: Values,
-        normal: Values,
-        force_threshold: Scalar,
-        friction: Scalar,
-    ) -> dict[str, Any]:
-        points = [[0.0] * 3] * len(feet)
-        equations = contact_equations(model, contacts, 3, q, points, settings[0])
-        solution = contact_solution(model, equations, q, noise, *settings[1:], spectrum=False)
-        found = foot_forces(model, feet, equations, solution, q, v, torque, normal)
-        probabilities = contact_probabilities(
-            [dot(force, normal) for force in found.forces],
-            *(found.deviations, found.normal_speeds, force_threshold),
-        )
-        in_contact = contacts_with_hysteresis(probabilities, before)
-        return {
-            'forces': found.forces,
-            'deviations': found.deviations,
-            'constraint_forces': resting_forces(model, feet, q, v, tau, in_contact),
-            'probabilities': probabilities,
-            'in_contact': in_contact,
-            'friction_violations': friction_violations(found.forces, in_contact, normal, friction),
-            'degraded': found.degraded,
-        }
-
-    inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv, 'external_torque': model.nv}
-    inputs |= {'tau': model.nv, 'before': len(feet), 'noise': (NOISE_ROWS, model.nv)}
-    inputs |= {'settings': SETTINGS, 'normal': 3, 'force_threshold': (), 'friction': ()}
-    return Formula(inputs, function)
 
 
 def _constraints_of(model: Model, names: Sequence[str]) -> Any:
@@ -421,64 +331,15 @@ def _constraint_slopes(
     }
 
 
-@quantity_formula(
-    'the quadratic program of a robot on point feet, in forces of the ground and accelerations',
-    {
-        'hessian': 'H of 1/2 x^T H x + g^T x',
-        'gradient': 'g',
-        'matrix': 'A: base, standing feet, friction, torques of joints',
-        'lower': 'of the forces, then of A x',
-        'upper': 'likewise',
-        'effects': 'C v + g',
-    },
-    name='whole_body_program',
-)
-def _whole_body_program(model: Model, *names: str) -> Formula:
-    """The options are the frames of the feet."""
-    feet = [model.frame(name) for name in names]
+def _searched(
+    model: Model, names: Sequence[str]
+) -> tuple[list[Frame], list[Support], list[int], int]:
+    """Parse names of frames and, after an empty name, pairs of a support's name and rows.
 
-    def function(*arguments: Any) -> dict[str, Any]:
-        found = whole_body.whole_body_program(model, feet, *arguments)
-        columns = 3 * len(feet) + model.nv
-        return {
-            'hessian': shaped(found.hessian, columns, columns),
-            'gradient': found.gradient,
-            'matrix': shaped(found.matrix, len(found.matrix), columns),
-            'lower': found.lower,
-            'upper': found.upper,
-            'effects': found.effects,
-        }
-
-    joints = model.nv - model.root_joint_nv
-    inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv, 'base': 6, 'swing': (len(feet), 3)}
-    inputs |= {'posture': joints, 'standing': len(feet), 'limits': joints}
-    return Formula(inputs | {'settings': len(whole_body.SETTINGS)}, function)
-
-
-@dataclass(frozen=True)
-class _Searched:
-    """Variables and targets of an iterative inverse kinematics.
-
-    Attributes:
-        frames: frames with target poses.
-        supports: frames kept in place; if there are any, the root joint moves.
-        coordinates: indices in q of the variables.
-        velocities: number of velocities.
+    Returns:
+        Frames with target poses; frames kept in place, with which the root joint moves; indices in
+        q of the variables; number of their velocities.
     """
-
-    frames: list[Frame]
-    supports: list[Support]
-    coordinates: list[int]
-    velocities: int
-
-    @property
-    def targets(self) -> int:
-        """Number of target poses."""
-        return len(self.frames) + len(self.supports)
-
-
-def _searched(model: Model, names: Sequence[str]) -> _Searched:
-    """Parse names of frames and, after an empty name, pairs of a support's name and rows."""
     split = names.index('') if '' in names else len(names)
     frames = [model.frame(name) for name in names[:split]]
     pairs = zip(names[split + 1 :: 2], names[split + 2 :: 2], strict=True)
@@ -489,7 +350,7 @@ def _searched(model: Model, names: Sequence[str]) -> _Searched:
         root = model.joints[0]
         coordinates[:0] = root.q_indices
         velocities += len(root.v_indices)
-    return _Searched(frames, supports, coordinates, velocities)
+    return frames, supports, coordinates, velocities
 
 
 @quantity_formula(
@@ -498,16 +359,16 @@ def _searched(model: Model, names: Sequence[str]) -> _Searched:
     name='inverse_kinematics_search',
 )
 def _inverse_kinematics_search(model: Model, *names: str) -> Formula:
-    x = _searched(model, names)
-    n, m = x.velocities, x.targets
+    frames, supports, coordinates, n = _searched(model, names)
+    m = len(frames) + len(supports)
 
     def function(
         positions: Values, progress: Values, targets: Any, joints: Any, tasks: Any, settings: Values
     ) -> dict[str, list[Scalar]]:
-        problem = (targets, joints, tasks, settings, x.supports)
-        return search.inverse_kinematics_search(model, x.frames, positions, progress, *problem)
+        problem = (targets, joints, tasks, settings, supports)
+        return search.inverse_kinematics_search(model, frames, positions, progress, *problem)
 
-    inputs: dict[str, Shape] = {'positions': len(x.coordinates), 'progress': search.PROGRESS}
+    inputs: dict[str, Shape] = {'positions': len(coordinates), 'progress': search.PROGRESS}
     inputs |= {'targets': (m, 4, 4), 'joints': (5, n), 'tasks': (m, 2, 6)}
     return Formula(inputs | {'settings': search.SETTINGS}, function)
 
@@ -520,12 +381,12 @@ def _inverse_kinematics_search(model: Model, *names: str) -> Formula:
     name='inverse_kinematics_check',
 )
 def _inverse_kinematics_check(model: Model, *names: str) -> Formula:
-    x = _searched(model, names)
-    n, m = len(x.coordinates), x.targets
+    frames, supports, coordinates, _ = _searched(model, names)
+    n, m = len(coordinates), len(frames) + len(supports)
 
     def function(q: Values, targets: Any, slack: Values, bounds: Any, near: Values) -> list[Scalar]:
-        arguments = (targets, slack, x.coordinates, bounds, near, x.supports)
-        return search.inverse_kinematics_check(model, x.frames, q, *arguments)
+        arguments = (targets, slack, coordinates, bounds, near, supports)
+        return search.inverse_kinematics_check(model, frames, q, *arguments)
 
     inputs: dict[str, Shape] = {'q': model.nq, 'targets': (m, 4, 4), 'slack': 6}
     return Formula(inputs | {'bounds': (3, n), 'near': n}, function)

@@ -84,10 +84,10 @@ class RigidBodySystem(WrittenMethods):
         self.tool_frame = model.tool_frame
         self.massless_bodies = model.massless_bodies
         self.total_mass = float(sum(inertia.mass for inertia in model.inertias))
-        self.lower_limits = _per_coordinate(joints, lambda joint: joint.limits.lower)
-        self.upper_limits = _per_coordinate(joints, lambda joint: joint.limits.upper)
-        self.velocity_limits = _per_velocity(joints, lambda joint: joint.limits.velocity)
-        self.effort_limits = _per_velocity(joints, lambda joint: joint.limits.effort)
+        self.lower_limits = _limits(joints, 'lower', 'q_indices')
+        self.upper_limits = _limits(joints, 'upper', 'q_indices')
+        self.velocity_limits = _limits(joints, 'velocity', 'v_indices')
+        self.effort_limits = _limits(joints, 'effort', 'v_indices')
         self._without_payload = model
         # A subclass may add attributes at any time.
         self._complete = type(self).__module__.partition('.')[0] == __name__.partition('.')[0]
@@ -316,16 +316,12 @@ def _joint_text(joint: Joint) -> str:
     return f'({printable(joint.name)}: {kind}, q[{place}])'
 
 
-def _per_coordinate(joints: Sequence[Joint], value: Callable[[Joint], float]) -> Array:
-    values = np.array([value(joint) for joint in joints for _ in joint.q_indices], dtype=float)
-    values.setflags(write=False)
-    return values
-
-
-def _per_velocity(joints: Sequence[Joint], value: Callable[[Joint], float]) -> Array:
-    values = np.array([value(joint) for joint in joints for _ in joint.v_indices], dtype=float)
-    values.setflags(write=False)
-    return values
+def _limits(joints: Sequence[Joint], name: str, indices: str) -> Array:
+    """Return a limit of each coordinate or velocity of some joints, read-only."""
+    values = [getattr(x.limits, name) for x in joints for _ in getattr(x, indices)]
+    array = np.array(values, dtype=float)
+    array.setflags(write=False)
+    return array
 
 
 def _restored(

@@ -2,16 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Methods of a robot that do more than run one kernel.
 
-They are configurations, hybrid dynamics, derivatives, and dynamics as a linear function of inertial
-parameters with its triangular factor.
+They are configurations, hybrid dynamics, derivatives of forward dynamics, and external wrenches.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,31 +31,11 @@ from dynamics_ros.multibody.kernel_methods import Array, Arrays, Wrenches, kerne
 from dynamics_ros.multibody.linear_systems import apply, inverse_of_positive
 from dynamics_ros.multibody.quantity_methods import QuantityMethods
 
-LANES = 64
-"""Number of triangles that are accumulated side by side, each from a share of the states."""
-
 FACTORIZED_IN_KERNELS = 10_000
 """Largest sum of squared depths of joints, that of a chain of 30, for which a kernel factorizes the
 mass matrix in derivatives of forward dynamics. From some 36 joints in a row on, NumPy is faster;
 the kernel of 50 takes 15 s to compile.
 """
-
-
-class HybridDerivatives(NamedTuple):
-    """Derivatives (..., nv, nv each) of the results of ``hybrid_dynamics``.
-
-    Derivatives by q are along velocities. Columns of values that are not inputs are zero: the
-    acceleration of a free joint, the torque of a prescribed one.
-    """
-
-    a_dq: Array
-    a_dv: Array
-    a_da: Array
-    a_dtau: Array
-    tau_dq: Array
-    tau_dv: Array
-    tau_da: Array
-    tau_dtau: Array
 
 
 class WrittenMethods(QuantityMethods):
@@ -163,39 +142,6 @@ class WrittenMethods(QuantityMethods):
         dq, dv, dtau = self._under_wrenches(name, external_wrenches, q, v, tau, out=out)
         return dq, dv, dtau
 
-    @kernel_method
-    def hybrid_dynamics_derivatives(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        a: ArrayLike,
-        tau: ArrayLike,
-        prescribed: Sequence[bool] | NDArray[np.bool_],
-        external_wrenches: Wrenches | None = None,
-        *,
-        out: Arrays | None = None,
-    ) -> HybridDerivatives:
-        """Derivatives of all accelerations and torques of ``hybrid_dynamics`` ([Lie] 4).
-
-        Args:
-            q, v, a, tau, prescribed: as for ``hybrid_dynamics``.
-            external_wrenches: as for ``inverse_dynamics_derivatives``.
-
-        Raises:
-            SingularError: a free joint moves nothing that has mass or inertia.
-            InvalidArgumentError: numbers so large that the result overflows.
-        """
-        key, given, known = self._given('hybrid_dynamics_derivatives', a, tau, prescribed)
-        if external_wrenches is None:
-            return HybridDerivatives(*self._run(key, q, v, given, known, out=out))
-        push = self.wrench_torques(q, external_wrenches)
-        found = HybridDerivatives(*self._run(key, q, v, given, known + push, out=out))
-        turned = self.wrench_torques_derivative(q, external_wrenches)
-        found.a_dq[...] += found.a_dtau @ turned
-        found.tau_dq[...] += found.tau_dtau @ turned
-        found.tau_dq[...] -= turned
-        return found
-
     # Torques of external wrenches.
 
     def wrench_torques(self, q: ArrayLike, external_wrenches: Wrenches) -> Array:
@@ -272,56 +218,6 @@ class WrittenMethods(QuantityMethods):
         """pi (10 bodies) of the model, in the order of the columns of ``regressor``."""
         return np.array([inertia.parameters() for inertia in self.model.inertias]).ravel()
 
-    def regressor_r_factor(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        a: ArrayLike,
-        tau: ArrayLike | None = None,
-        weights: ArrayLike | None = None,
-        columns: Sequence[int] | NDArray[np.integer] | None = None,
-    ) -> Array:
-        """R (c, c) of the QR factorization of the regressor over all states, without storing it.
-
-        With A the chosen columns of W Y of all states, one below another, A = Q R, so R^T R =
-        A^T A without the rounding errors of this product. Least squares, ranks, determinants and
-        singular values of A follow from R. R is upper triangular with a non-negative diagonal. The
-        R factors of two recordings, one below the other, have the R factor of both:
-        ``numpy.linalg.qr(stacked, mode='r')``.
-
-        Args:
-            q, v, a: configurations, velocities, accelerations.
-            tau: (..., nv) torques: W tau is the last column of A. None: there is no such column.
-            weights: (nv) or (..., nv) diagonal of W, such as inverse standard deviations of
-                torques; None: ones.
-            columns: indices of columns of Y, and beyond these of rotor inertias, one per entry of
-                v; None: all columns of Y. A kernel is compiled for each choice; its number of
-                operations grows with the square of the number of columns. Base parameters
-                (``BaseParameters.of(robot).chosen``) are the largest choice with an invertible R.
-
-        Raises:
-            InvalidArgumentError: an argument is wrong, or numbers are so large that R overflows.
-            TooLargeError: too many columns for one kernel.
-        """
-        states = finite_together(
-            q=(q, self.nq),
-            v=(v, self.nv),
-            a=(a, self.nv),
-            tau=(np.zeros(self.nv) if tau is None else tau, self.nv),
-            weights=(np.ones(self.nv) if weights is None else weights, self.nv),
-        )
-        if columns is None:
-            columns = range(10 * len(self.model.body_names))
-        if len(columns) == 0 or len(set(columns)) < len(columns):
-            problem = 'an index twice' if len(columns) else 'no index'
-            raise InvalidArgumentError('columns', problem, 'one index or more, each once')
-        kernel = self.kernel('regressor_factor_step', *map(str, columns))
-        leading = np.broadcast_shapes(*(x.shape[:-1] for x in states))
-        rows = [np.broadcast_to(x, (*leading, x.shape[-1])) for x in states]
-        flat = [x.reshape(-1, x.shape[-1]) for x in rows]
-        R = _accumulated(kernel, flat, len(columns) + 1)
-        return R if tau is not None else R[:-1, :-1].copy()
-
 
 def random_configuration(
     joints: Sequence[Joint], nq: int, rng: np.random.Generator | int | None = None
@@ -362,29 +258,6 @@ def _over_time(v: ArrayLike, dt: ArrayLike) -> Array:
     if not np.isfinite(time).all():
         raise InvalidArgumentError('dt', 'NaN or infinite', 'a finite time in seconds')
     return real_array('v', v, 'shape (..., nv)') * time[..., None]
-
-
-def _accumulated(step: Callable[..., Any], states: Sequence[Array], columns: int) -> Array:
-    """R (columns, columns) of rows of many states.
-
-    Args:
-        step: kernel of a batch of states and packed triangles, which returns the next triangles.
-        states: (n, ...) arrays, one per input of the kernel except the triangle.
-        columns: number of columns.
-    """
-    upper = np.triu_indices(columns)
-    lanes = min(LANES, max(1, len(states[0])))
-    packed, following = np.zeros((2, lanes, len(upper[0])))
-    for first in range(0, len(states[0]), LANES):
-        taken = [x[first : first + LANES] for x in states]
-        count = len(taken[0])
-        step(*taken, packed[:count], out=following[:count])
-        following[count:] = packed[count:]
-        packed, following = following, packed
-    triangles = np.zeros((lanes, columns, columns))
-    triangles[:, upper[0], upper[1]] = packed
-    R = np.asarray(np.linalg.qr(triangles.reshape(-1, columns), mode='r'))
-    return R * np.copysign(1.0, np.diag(R))[:, np.newaxis]
 
 
 @lru_cache(maxsize=256)

@@ -21,7 +21,7 @@ from dynamics_ros.estimation.base_estimator import (
     Mask,
 )
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.nodes.context import RobotComponent
+from dynamics_ros.nodes.context import Component
 from dynamics_ros.nodes.lifecycle import other_publishers
 from dynamics_ros.nodes.outputs import Output
 from dynamics_ros.parameters.contact import ContactParameters
@@ -50,7 +50,7 @@ QUERY_PERIOD, OVERDUE = 1.0, 0.5
 class BaseInput:
     """Readings of an IMU, and the odometry that comes of them and of the feet."""
 
-    def __init__(self, component: RobotComponent[ContactParameters]) -> None:
+    def __init__(self, component: Component[ContactParameters]) -> None:
         """Subscribe to the topic of the parameters, and create the publisher."""
         self._component, self._context = component, component.context
         self._topic = component.values.base.imu_topic

@@ -22,8 +22,8 @@ from std_srvs.srv import SetBool
 from dynamics_ros.commanding.joint_states import StallDetector
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, UnknownFrameError
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.nodes.context import RobotComponent, RobotContext
-from dynamics_ros.nodes.lifecycle import LifecycleCallbacks, ManagedNode, other_publishers
+from dynamics_ros.nodes.context import RobotContext
+from dynamics_ros.nodes.lifecycle import CommandingComponent, ManagedNode, other_publishers
 from dynamics_ros.nodes.load import Transforms
 from dynamics_ros.nodes.outputs import Output
 from dynamics_ros.nodes.reporting import TransformError, steady_timer
@@ -256,19 +256,17 @@ Topic = TypeVar('Topic', bound=Output)
 Prepared = TypeVar('Prepared', bound=Any)
 
 
-class Commander(RobotComponent[Settings], LifecycleCallbacks, Generic[Settings, Topic, Prepared]):
+class Commander(CommandingComponent[Settings, Topic], Generic[Settings, Topic, Prepared]):
     """Component that moves a robot to targets while its node is active and not paused.
 
     Attributes:
         targets: current targets.
         state: latest state of the robot; None before the first state of the current robot.
         paused: whether ~/pause has been called, so that targets are ignored.
-        commands: topic of the commands; None while the node is not configured.
         subject: what ~/status describes, such as 'servo'.
     """
 
     subject: ClassVar[str]
-    node: ManagedNode
 
     def __init__(self, node: ManagedNode, context: RobotContext, settings: type[Settings]) -> None:
         super().__init__(node, context, settings)
@@ -276,7 +274,6 @@ class Commander(RobotComponent[Settings], LifecycleCallbacks, Generic[Settings, 
         self.targets = Targets(self.frame_pose, self._stalls)
         self.state: RobotState | None = None
         self.paused = False
-        self.commands: Topic | None = None
         self._prepared: Prepared | None = None
         self._status = Output(node, DiagnosticStatus, '~/status')
         self._reported = ''
@@ -298,14 +295,6 @@ class Commander(RobotComponent[Settings], LifecycleCallbacks, Generic[Settings, 
         """Subscribe to serialized commands on a topic, which should have one publisher."""
         one = self.node.create_subscription(kind, topic, callback, COMMAND_QOS, raw=True)
         self._target_topics.append(one.topic_name)
-
-    def start(self) -> None:
-        """Configure and activate the node if ``autostart`` is set."""
-        self.node.begin(self.values.autostart)
-
-    def end(self) -> None:
-        """Bring the robot to rest before the process ends."""
-        self.node.end()
 
     @property
     def active(self) -> bool:
@@ -341,13 +330,6 @@ class Commander(RobotComponent[Settings], LifecycleCallbacks, Generic[Settings, 
         return self._other_publishers
 
     @property
-    def exclusive_topic(self) -> str:
-        """Topic on which no other node may publish at activation; '' if there is none."""
-        if self.commands is None or self.values.allow_other_publishers:
-            return ''
-        return self.commands.topic
-
-    @property
     def period(self) -> float:
         """Period of the timer [s]."""
         return 1.0 / self.values.rate
@@ -370,7 +352,6 @@ class Commander(RobotComponent[Settings], LifecycleCallbacks, Generic[Settings, 
         if frame in robot.frame_names:
             return robot.forward_kinematics(q, frame)
         try:
-            self._transforms.subscribe()
             return self._transforms.pose(root, frame_id, self.values.transform_timeout)
         except TransformError as error:
             unknown = UnknownFrameError(argument, frame_id, robot.frame_names)
@@ -421,17 +402,7 @@ class Commander(RobotComponent[Settings], LifecycleCallbacks, Generic[Settings, 
             self.report()
         self.context.begin_epoch()
 
-    def cleanup(self) -> None:
-        """Destroy the topic of the commands."""
-        if self.commands is not None:
-            self.commands.close()
-            self.commands = None
-
     # --- outputs and diagnostics ----------------------------------------------------------------
-
-    def outputs(self) -> list[Output]:
-        """Return the publishers of commands and status."""
-        return [*([self.commands] if self.commands else []), self._status]
 
     def details(self) -> dict[str, str]:
         """Return the status and the lifecycle state."""

@@ -22,7 +22,7 @@ from dynamics_ros.estimation import (
 )
 from dynamics_ros.estimation.contact.geometry import LOCATION_RATE, ContactGeometry
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.nodes.context import RobotComponent
+from dynamics_ros.nodes.context import Component
 from dynamics_ros.nodes.reporting import RateLimit
 from dynamics_ros.nodes.workers import SupersededError, Worker
 from dynamics_ros.parameters.contact import ContactParameters
@@ -36,7 +36,7 @@ class ContactLocalization:
         status: status of the collision geometry, for diagnostics.
     """
 
-    def __init__(self, component: RobotComponent[ContactParameters]) -> None:
+    def __init__(self, component: Component[ContactParameters]) -> None:
         self._component, self._context = component, component.context
         self._worker = Worker('contact_place')
         # Used only in the worker's thread; the geometry is read once for each description.

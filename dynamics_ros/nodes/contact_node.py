@@ -21,7 +21,7 @@ from dynamics_ros.estimation import ContactPipeline, ExternalTorques
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.multibody.large_robots import check_size, is_large
 from dynamics_ros.nodes.contact_location import ContactLocalization
-from dynamics_ros.nodes.context import RobotComponent, RobotContext
+from dynamics_ros.nodes.context import Component, RobotContext
 from dynamics_ros.nodes.outputs import LATCHED, FrameOutputs, Output, Publication
 from dynamics_ros.nodes.services import WatchAction
 from dynamics_ros.nodes.wrist_sensor import WristSensorInput
@@ -106,7 +106,7 @@ class CalibrateAction(WatchAction['Drives']):
 
     def __init__(
         self,
-        component: RobotComponent[ContactParameters],
+        component: Component[ContactParameters],
         apply: Callable[[Mapping[str, Any]], Awaitable[ContactPipeline]],
     ) -> None:
         """Create the action and the service ~/undo_calibration.
@@ -182,7 +182,7 @@ MARKERS_RATE = 20.0
 """Maximum rate of the markers [Hz]."""
 
 
-class Contact(RobotComponent[ContactParameters]):
+class Contact(Component[ContactParameters]):
     """Component that estimates and publishes external torques, contact wrenches and contacts."""
 
     uses_masses = True
@@ -248,13 +248,6 @@ class Contact(RobotComponent[ContactParameters]):
             return ()
         robot = self._pipeline.robot
         return [partial(robot.all_frames, robot.neutral()), CalibrateAction.load]
-
-    def outputs(self) -> list[Output]:
-        """Return the publishers of torques, contact, feet, frames and markers."""
-        single = self._torques, self._state, self._events, self._feet
-        measured = [] if self._wrist is None else self._wrist.outputs
-        base = [] if self._base is None else [self._base.output]
-        return [*single, *measured, *base, *self._frame_outputs.values(), self._markers]
 
     def details(self) -> dict[str, str]:
         """Return counts of the observer, the tare, and findings on geometry and efforts."""

@@ -5,10 +5,9 @@
 from __future__ import annotations
 
 import gc
-import math
 import time
 from abc import ABC, abstractmethod
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -27,9 +26,9 @@ from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.kernels.process.system import give_back
 from dynamics_ros.multibody.large_robots import check_kernels
 from dynamics_ros.nodes.inputs import RobotInputs
-from dynamics_ros.nodes.outputs import LATCHED, Output, Plan, Publication
+from dynamics_ros.nodes.outputs import LATCHED, Plan, Publication
 from dynamics_ros.nodes.parameters import ParameterSet
-from dynamics_ros.nodes.reporting import FaultLog
+from dynamics_ros.nodes.reporting import Burst, FaultLog
 from dynamics_ros.nodes.robot_request import (
     OF_PARAMETERS,
     Built,
@@ -58,11 +57,15 @@ KernelKey = tuple[str, ...]
 """Name and options of a kernel, such as a frame and a reference."""
 
 
-class Component(ABC):
+class Component(ABC, Generic[Settings]):
     """Component of a process, such as kinematics: a node with parameters, outputs and services.
+
+    Its parts, such as an action, get it as their only argument.
 
     Attributes:
         node: node of its parameters, topics and services.
+        context: the robot and its state.
+        parameters: parameters of its node.
         faults: log of unexpected errors.
         problem: why it is not ready for the current robot; '' if it is.
         unavailable_reason: why it published nothing for the last state; '' if it published or has
@@ -75,12 +78,24 @@ class Component(ABC):
     uses_masses: ClassVar[bool] = False
     knows_loops: ClassVar[bool] = False
 
-    def __init__(self, node: Node) -> None:
-        self.node = node
+    def __init__(self, node: Node, context: RobotContext, settings: type[Settings]) -> None:
+        self.node, self.context = node, context
         self.faults = FaultLog.of(node)
         self.problem = ''
         self.unavailable_reason = ''
         self.warning = ''
+        self.parameters = ParameterSet(node, settings)
+
+    @property
+    def values(self) -> Settings:
+        """Current values of the parameters."""
+        return self.parameters.values
+
+    @property
+    def arrays(self) -> StateBuffer:
+        """Arrays of the current state, which kernels of messages read."""
+        assert self.context.buffer is not None, 'outputs are computed only for a state'
+        return self.context.buffer
 
     @property
     def sends_torques(self) -> bool:
@@ -114,7 +129,7 @@ class Component(ABC):
     def adopt(self, prepared: Any) -> None:
         """Switch to the result of ``prepare``; called between two messages."""
 
-    def leave(self, prepared: Any) -> None:  # noqa: B027 - most components move nothing
+    def leave(self, prepared: Any) -> None:
         """Finish with the current robot before the switch to another one.
 
         Args:
@@ -130,17 +145,13 @@ class Component(ABC):
         """Return the outputs of the component for the current epoch of the plan."""
         return ()
 
-    def write_inputs(self) -> None:  # noqa: B027 - the state buffer has the inputs of most
+    def write_inputs(self) -> None:
         """Write the latest state to the arrays that fill the messages, before they are computed."""
 
-    @abstractmethod
-    def outputs(self) -> list[Output]:
-        """Return all publishers except that of diagnostics."""
-
-    def start(self) -> None:  # noqa: B027 - most components need no start
+    def start(self) -> None:
         """Apply parameters to the robot; called when the executor has been created."""
 
-    def end(self) -> None:  # noqa: B027 - most components move nothing
+    def end(self) -> None:
         """Send the last messages before the process ends."""
 
     def warm_up(self) -> Sequence[Callable[[], object]]:
@@ -190,7 +201,7 @@ class RobotChanges:
         self._newest: dict[str, tuple[dict[str, Any], Future[None]]] = {}
         self._order: Counter[str] = Counter()
         self._refused: dict[str, str] = {}
-        self._logged: deque[float] = deque([-math.inf] * MAX_LOGGED, MAX_LOGGED)
+        self._logged = Burst(MAX_LOGGED, LOGGED_SECONDS)
         self._pending = 0
         values = self._parameters.values
         check_locked_joints(values.locked_joints)
@@ -376,9 +387,8 @@ class RobotChanges:
                 self._context.faults.report(subject, error)
             kept = '; the one before is kept' if self._context.built is not None else ''
             text = f'{subject} refused: {error}{kept}'
-            now = time.monotonic()
-            if text != self._refused.get(subject) and now - self._logged[0] > LOGGED_SECONDS:
-                self._logged.append(now)
+            new = text != self._refused.get(subject)
+            if new and self._logged.passes(time.monotonic()):
                 self._context.node.get_logger().error(text)
             self._refused[subject] = text
         self._context.notify_change()
@@ -435,6 +445,7 @@ class RobotContext:
         names: names of the frames in messages.
         faults: log of unexpected errors.
         open_loop: which loop the last state contradicts; empty if none.
+        on_change: called after a new or refused robot, the first state, and refused messages.
     """
 
     def __init__(self, node: Node) -> None:
@@ -443,8 +454,8 @@ class RobotContext:
         self.parameters = ParameterSet(node, RobotParameters)
         self.threads = Threads(node)
         self._plan: Plan | None = None
-        self.components: list[Component] = []
-        self._on_change: list[Callable[[], None]] = []
+        self.components: list[Component[Any]] = []
+        self.on_change: list[Callable[[], None]] = []
         self.faults = FaultLog.of(node)
         self.open_loop = Explanation(Reason.OK, '')
         self._frozen = False
@@ -459,14 +470,6 @@ class RobotContext:
         )
 
     # --- components -----------------------------------------------------------------------------
-
-    def add(self, component: Component) -> None:
-        """Add a component, which is then informed of robots and states."""
-        self.components.append(component)
-
-    def on_change(self, listener: Callable[[], None]) -> None:
-        """Call a listener after a new or refused robot, the first state, and refused messages."""
-        self._on_change.append(listener)
 
     def start(self, executor: Executor) -> None:
         """Start the components and build the first robot; called by the executor."""
@@ -483,7 +486,7 @@ class RobotContext:
 
     def notify_change(self) -> None:
         """Call the listeners, because the diagnostics may have changed."""
-        for listener in self._on_change:
+        for listener in self.on_change:
             self.faults.guarded('reporting a change', listener)()
 
     # --- the robot ------------------------------------------------------------------------------
@@ -695,10 +698,11 @@ class RobotContext:
 
     def _update_names(self) -> None:
         """Update ``names`` from robot, odometry and ``frame_prefix``."""
-        prefix = self.parameters.values.frame_prefix
-        names = FrameNames('', prefix)
-        if self.robot is not None and self.buffer is not None:
-            names = FrameNames.of(self.robot, self.buffer, prefix)
+        prefix, robot, buffer = self.parameters.values.frame_prefix, self.robot, self.buffer
+        root = '' if robot is None else f'{prefix}{robot.root_frame}'
+        if robot is not None and buffer is not None and buffer.has_base:
+            root = buffer.base_frame_id or robot.root_frame
+        names = FrameNames(root, prefix)
         # A change of names invalidates the messages of the current plan.
         if self.names != names:
             self.names = names
@@ -707,28 +711,3 @@ class RobotContext:
     def now(self) -> Time:
         """Return the time of the node's clock."""
         return self.node.get_clock().now().to_msg()
-
-
-class RobotComponent(Component, ABC, Generic[Settings]):
-    """Component with parameters; its parts, such as an action, get it as their only argument.
-
-    Attributes:
-        context: the robot and its state.
-        parameters: parameters of its node.
-    """
-
-    def __init__(self, node: Node, context: RobotContext, settings: type[Settings]) -> None:
-        super().__init__(node)
-        self.context = context
-        self.parameters = ParameterSet(node, settings)
-
-    @property
-    def values(self) -> Settings:
-        """Current values of the parameters."""
-        return self.parameters.values
-
-    @property
-    def arrays(self) -> StateBuffer:
-        """Arrays of the current state, which kernels of messages read."""
-        assert self.context.buffer is not None, 'outputs are computed only for a state'
-        return self.context.buffer

@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from itertools import cycle
+from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.node import Node
@@ -53,10 +54,10 @@ SILENCE_TIMEOUT = 1.0
 class Diagnostics:
     """Diagnostics of a component, published periodically and at once when the message changes."""
 
-    def __init__(self, context: RobotContext, component: Component) -> None:
+    def __init__(self, context: RobotContext, component: Component[Any]) -> None:
         self._context = context
         self._component = component
-        self._node = component.node
+        self._node: Any = component.node
         self._publisher = component.node.create_publisher(DiagnosticArray, '/diagnostics', RELIABLE)
         self._last_summary: tuple[bytes, Explanation] | None = None
         self._logged: set[tuple[bytes, str, str]] = set()
@@ -65,7 +66,7 @@ class Diagnostics:
         self._refused = 0
         self._jumps, self._last_jump = 0, -math.inf
         self._waiting_since = math.inf
-        context.on_change(self.report_change)
+        context.on_change.append(self.report_change)
 
     def report_change(self) -> None:
         """Report now if the level or the message has changed."""
@@ -167,7 +168,7 @@ class Diagnostics:
             return warn, prefix, implausible
         if component.unavailable_reason:
             return warn, silent, component.unavailable_reason
-        if missing := [output.topic for output in component.outputs() if output.missing]:
+        if missing := [output.topic for output in self._node.outputs if output.missing]:
             text = f'but not {"; ".join(missing)}'
             return error, 'publishing, ', Explanation(Reason.OUTPUT_MISSING, text)
         if refusal:
@@ -224,7 +225,7 @@ class Diagnostics:
             values['refused change'] = context.changes.refusal
         counts = {**context.faults.counts, **self._component.faults.counts}
         values |= {key: str(count) for key, count in counts.items()}
-        for output in self._component.outputs():
+        for output in self._node.outputs:
             if output.missing:
                 values[f'{output.topic} is missing'] = output.missing
                 continue

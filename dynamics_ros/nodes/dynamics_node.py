@@ -1,12 +1,12 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""dynamics_node: gravity torques and commands; services of dynamics, payload, gravity, efforts."""
+"""dynamics_node: gravity torques and commands; dynamics, payload and gravity on request."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
@@ -24,23 +24,29 @@ from dynamics_ros.constraints import (
 )
 from dynamics_ros.control import FeedForward, JointMotion, LimitViolation
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
-from dynamics_ros.estimation.contact_estimators import effort_model
+from dynamics_ros.estimation import PayloadEstimate, PayloadIdentifier
+from dynamics_ros.estimation.contact_estimators import effort_model, per_velocity
 from dynamics_ros.estimation.contact_settings import EffortSettings
 from dynamics_ros.estimation.samples.robot_state import RobotState
+from dynamics_ros.estimation.samples.sample_filter import SampleFilter
 from dynamics_ros.kernels import Kernel
-from dynamics_ros.multibody.large_robots import is_large
-from dynamics_ros.nodes.context import RobotComponent, RobotContext
-from dynamics_ros.nodes.lifecycle import LifecycleCallbacks, ManagedNode
+from dynamics_ros.multibody.large_robots import check_size, is_large
+from dynamics_ros.nodes.context import Component, RobotContext
+from dynamics_ros.nodes.lifecycle import CommandingComponent, ManagedNode
 from dynamics_ros.nodes.load import gravity_in_root
 from dynamics_ros.nodes.outputs import FRESH, LATCHED, Output, Publication, publish
-from dynamics_ros.nodes.payload_action import PayloadAction
 from dynamics_ros.nodes.reporting import steady_timer
 from dynamics_ros.nodes.robot_request import check_payload
-from dynamics_ros.nodes.services import external_wrenches, serve, state_of
+from dynamics_ros.nodes.services import (
+    WatchAction,
+    external_wrenches,
+    payload_feedback,
+    serve,
+    state_of,
+)
 from dynamics_ros.parameters.dynamics import (
     NO_PAYLOAD,
     DynamicsParameters,
-    FeedForwardParameters,
     PayloadParameters,
 )
 from dynamics_ros.parameters.robot import check_known, check_unique
@@ -61,11 +67,13 @@ from dynamics_ros.wire.services import (
     TERMS,
     RequestedState,
     fill_accelerations,
+    fill_payload,
     fill_terms,
     fill_torques,
     requested_acceleration,
 )
 from dynamics_ros.wire.templates import Evaluate, Source
+from dynamics_ros_msgs.action import IdentifyPayload
 from dynamics_ros_msgs.msg import Payload
 from dynamics_ros_msgs.srv import (
     ComputeDynamicsTerms,
@@ -126,7 +134,7 @@ Efforts = tuple[NDArray[np.float64], tuple[LimitViolation, ...]]
 
 
 def efforts_of(
-    robot: Robot, motion: JointMotion, q: NDArray[np.float64], settings: FeedForwardParameters
+    robot: Robot, motion: JointMotion, q: NDArray[np.float64], values: DynamicsParameters
 ) -> Efforts:
     """Return the efforts (m, k) of m points of k joints, and the violated limits.
 
@@ -134,20 +142,120 @@ def efforts_of(
         robot: the robot.
         motion: the points.
         q: configuration (nq) of the joints that do not move.
-        settings: friction, and whether the robot compensates gravity itself.
+        values: friction, and whether the robot compensates gravity itself.
 
     Raises:
-        DynamicsRosError: the motion or the settings do not fit the robot.
+        DynamicsRosError: the motion or the values do not fit the robot.
     """
-    friction = effort_model(robot, EffortSettings(), settings.friction).friction_torque
-    share = settings.friction_compensation
-    feed_forward = FeedForward(
-        robot,
-        q,
-        lambda v, carried: share * friction(v, carried),
-        with_gravity=not settings.robot_carries_itself,
-    )
+    friction = effort_model(robot, EffortSettings(), values.friction).friction_torque
+    feed_forward = FeedForward(robot, q, friction, with_gravity=not values.robot_carries_itself)
     return feed_forward.efforts(motion), feed_forward.violations(motion)
+
+
+DURATION = 10.0
+"""Duration of the recording if a goal gives none [s]."""
+
+VELOCITY_NOISE = 0.01
+"""Noise of velocities [rad/s or m/s]; a difference between two samples is an outlier from about ten
+times this."""
+
+
+class PayloadWatch:
+    """Records joint states for a duration and identifies the whole payload from them.
+
+    Attributes:
+        identifier: identification of the payload, with the model of the robot without payload.
+    """
+
+    def __init__(
+        self, robot: Robot, frame: str, values: DynamicsParameters, duration: float
+    ) -> None:
+        """Start without samples.
+
+        Args:
+            robot: the current robot.
+            frame: frame to which the payload is fixed.
+            values: settings of efforts and friction.
+            duration: duration of the recording [s].
+
+        Raises:
+            DynamicsRosError: the robot is too large, or the values do not fit it.
+        """
+        check_size(robot)
+        bare, effort = robot.with_payload(None), values.effort
+        noise = per_velocity(bare, effort.noise, 'effort.noise')
+        self.identifier = PayloadIdentifier(
+            bare,
+            frame,
+            effort_model=effort_model(bare, effort, values.friction),
+            effort_noise=noise,
+            effort_sampling=effort.sampling,
+        )
+        self._samples: SampleFilter = SampleFilter(
+            bare,
+            velocity_noise=VELOCITY_NOISE,
+            effort_noise=noise,
+            effort_scale=per_velocity(bare, effort.scale, 'effort.scale', base=1.0),
+        )
+        self._duration = duration
+
+    def add(self, state: RobotState) -> None:
+        """Record a state, unless it is stale or lacks velocities or efforts."""
+        if state.effort_missing or state.velocity_missing or state.stale:
+            return
+        for one in self._samples.take(state, merged=state.ages is not None):
+            self.identifier.add(one.time, one.q, one.v, one.effort)
+
+    def ended(self, elapsed: float) -> bool:
+        """Return whether the duration has passed."""
+        return elapsed >= self._duration
+
+    def estimate(self) -> PayloadEstimate:
+        """Return the estimated payload.
+
+        Raises:
+            DynamicsRosError: the samples are insufficient.
+        """
+        return self.identifier.estimate()
+
+
+class PayloadAction(WatchAction[PayloadEstimate]):
+    """Identifies the whole payload, with the model of the robot without payload."""
+
+    kind, name = IdentifyPayload, 'identify_payload'
+
+    def __init__(
+        self,
+        component: Component[DynamicsParameters],
+        apply: Callable[[PayloadParameters], Awaitable[None]],
+    ) -> None:
+        """Create the action; ``apply`` applies a payload to the robot."""
+        super().__init__(component)
+        self._settings, self._apply = lambda: component.values, apply
+
+    def begin(self, request: Any) -> PayloadWatch:
+        """Return the recorder for a goal, after checking the goal."""
+        robot = self.context.required_robot()
+        if robot.model.loops:
+            raise InvalidArgumentError('frame', 'the robot has closed loops', 'a robot without')
+        frame = robot.tool_frame
+        if request.frame:
+            frame = self.context.names.required_frame(robot, request.frame, 'frame')
+        values = self._settings()
+        duration = self.checked_duration(request.duration, DURATION)
+        return PayloadWatch(robot, frame, values, duration)
+
+    def feedback(self, watcher: PayloadWatch, elapsed: float) -> Any:
+        """Return the number of samples and, once identifiable, the mass."""
+        return payload_feedback(watcher, elapsed)
+
+    async def finish(self, estimate: PayloadEstimate, request: Any, result: Any) -> None:
+        """Fill the result, and apply the payload if the goal asks for it."""
+        frame_id = self.context.names.frame_id_of(estimate.frame)
+        fill_payload(result, estimate, header(self.context.now(), frame_id))
+        if request.apply:
+            payload = estimate.frame, estimate.mass, estimate.center_of_mass, estimate.inertia
+            await self._apply(PayloadParameters.of(*payload))
 
 
 SILENCE = 0.5
@@ -157,7 +265,7 @@ MOVING = 0.05
 """Gain of joint speed from which torques that an arm does not carry move it [rad/s or m/s]."""
 
 
-class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
+class Dynamics(CommandingComponent[DynamicsParameters, Output]):
     """Component that publishes gravity torques and manages payload and gravity.
 
     While its node is active and has ``command_joints``, it sends gravity torques to an effort
@@ -167,8 +275,6 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
     uses_masses = True
     knows_loops = True
 
-    node: ManagedNode
-
     def __init__(self, node: ManagedNode, context: RobotContext) -> None:
         super().__init__(node, context, DynamicsParameters)
         check_unique(self.values.command_joints)
@@ -177,7 +283,6 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
         self._prepared: PreparedDynamics | None = None
         self._state: RobotState | None = None
         self._change: tuple[Robot, Any] | None = None
-        self._commands: Output | None = None
         self._sent, self._sent_at = 0, math.inf
         self._timer = steady_timer(node, 0.2 * SILENCE, self._watch_commands)
         node.manage(self, self._commands_changed)
@@ -199,7 +304,7 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
     def sends_torques(self) -> bool:
         """Whether torques that depend on gravity and payload move the robot now."""
         prepared = self._prepared
-        return bool(self._commands and self.node.active and prepared and prepared.joints)
+        return bool(self.commands and self.node.active and prepared and prepared.joints)
 
     # --- the robot ------------------------------------------------------------------------------
 
@@ -272,18 +377,12 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
             self._prepared = None
 
     def warm_up(self) -> Sequence[Callable[[], object]]:
-        """Return functions that compile the kernels of the services, and load what goals need."""
+        """Return functions that compile the kernels of the services."""
         if self._prepared is None:
-            return [PayloadAction.load]
+            return ()
         robot = self._prepared.robot
         names = () if is_large(robot) else ('forward_dynamics', *TERMS)
-        kernels = (partial(robot.kernel, name) for name in ('inverse_dynamics', *names))
-        return [*kernels, PayloadAction.load]
-
-    def outputs(self) -> list[Output]:
-        """Return the publishers of gravity torques, commands, payload and gravity."""
-        commands = [] if self._commands is None else [self._commands]
-        return [self._torques, *commands, self._payload, self._gravity]
+        return [partial(robot.kernel, name) for name in ('inverse_dynamics', *names)]
 
     def details(self) -> dict[str, str]:
         """Return payload, gravity and lifecycle state."""
@@ -297,14 +396,10 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
             'lifecycle': self.node.lifecycle,
         }
 
-    def end(self) -> None:
-        """Send the final command before the process ends."""
-        self.node.end()
-
     def start(self) -> None:
         """Start the commands if there are command joints, and apply the payload."""
         if self.values.command_joints:
-            self.node.begin(self.values.autostart)
+            super().start()
         payload = self.values.payload.or_none()
         if payload.mass:
             self.context.changes.change_and_report('payload', payload=payload)
@@ -344,21 +439,15 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
         efforts = partial(empty_efforts, tuple(prepared.robot.joint_v_indices))
         torques, rate = {'effort': self._source(prepared.torques)}, self.values.publish_rate
         found = [publish(self._torques, efforts, torques, FRESH, rate)]
-        if self.sends_torques and self._commands is not None and prepared.commands is not None:
+        if self.sends_torques and self.commands is not None and prepared.commands is not None:
             zeros, commands = self._zeros, {'data': self._source(prepared.commands)}
-            found.append(publish(self._commands, zeros, commands, FRESH, rate))
+            found.append(publish(self.commands, zeros, commands, FRESH, rate))
         return found
 
     def _source(self, torques: Kernel | Array) -> Source:
         return torques if isinstance(torques, np.ndarray) else Evaluate(torques, (self.arrays.q,))
 
     # --- commands while the node is active --------------------------------------------------------
-
-    @property
-    def exclusive_topic(self) -> str:
-        """Topic on which no other node may publish at activation; '' if there is none."""
-        alone = self._commands is not None and not self.values.allow_other_publishers
-        return self._commands.topic if alone and self._commands else ''
 
     def configure(self) -> None:
         """Create the topic.
@@ -368,7 +457,7 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
         """
         if not self.values.command_joints:
             raise InvalidArgumentError('command_joints', 'empty', 'the joints of the controller')
-        self._commands = Output(self.node, Float64MultiArray, '~/gravity_commands')
+        self.commands = Output(self.node, Float64MultiArray, '~/gravity_commands')
 
     def activate(self) -> None:
         """Do nothing: commands are published from now on."""
@@ -376,21 +465,15 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
     def deactivate(self) -> None:
         """Send zeros, unless the parameter ``commands_at_end`` is 'hold'."""
         prepared = self._prepared
-        if self._commands is None or prepared is None or prepared.commands is None:
+        if self.commands is None or prepared is None or prepared.commands is None:
             return
         if self.values.commands_at_end != 'hold':
-            self._commands.publish(self._zeros())
-            self._commands.wait_until_received()
-
-    def cleanup(self) -> None:
-        """Destroy the topic."""
-        if self._commands is not None:
-            self._commands.close()
-            self._commands = None
+            self.commands.publish(self._zeros())
+            self.commands.wait_until_received()
 
     def _watch_commands(self) -> None:
         """Send the last command if an active node can compute no more, and report it once."""
-        commands, now, rate = self._commands, time.monotonic(), self.values.publish_rate
+        commands, now, rate = self.commands, time.monotonic(), self.values.publish_rate
         if commands is None or not (self.sends_torques and commands.has_subscribers(now)):
             self._sent_at = math.inf
         elif commands.published != self._sent:
@@ -460,7 +543,7 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
         )
 
     async def _trajectory_efforts(self, request: Any, response: Any) -> None:
-        motion, settings = motion_of(request.trajectory), self.values.feed_forward
+        motion, values = motion_of(request.trajectory), self.values
         robot = await self.context.first_robot()
         if robot.model.loops:
             expected = 'none; ~/compute_inverse_dynamics knows them'
@@ -472,7 +555,7 @@ class Dynamics(RobotComponent[DynamicsParameters], LifecycleCallbacks):
         efforts, violations = await self.context.compute(
             robot,
             [('inverse_dynamics',), ('gravity',)],
-            lambda: efforts_of(robot, motion, q, settings),
+            lambda: efforts_of(robot, motion, q, values),
             takes_long=True,
         )
         response.trajectory = request.trajectory

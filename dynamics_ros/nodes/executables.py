@@ -21,7 +21,7 @@ from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.nodes.context import RobotContext
 from dynamics_ros.nodes.diagnostics import Diagnostics, start_reports
 from dynamics_ros.nodes.guarded_node import GuardedNode
-from dynamics_ros.nodes.lifecycle import ManagedNode
+from dynamics_ros.nodes.lifecycle import CommandingComponent, ManagedNode
 from dynamics_ros.nodes.load import LoadSubscriber
 from dynamics_ros.nodes.parameters import check_undeclared
 from dynamics_ros.nodes.process import Application, run
@@ -37,9 +37,6 @@ COMPONENTS = {
 
 Kernels of services are compiled in this order; those of inverse kinematics come first.
 """
-
-MANAGED = frozenset({'dynamics_node', 'impedance_controller_node', 'cartesian_servo_node'})
-"""Nodes that command a robot."""
 
 
 def check_names(nodes: Mapping[str, Node]) -> None:
@@ -70,15 +67,18 @@ def build(*names: str) -> Application:
     Raises:
         DynamicsRosError: a remapping gives several nodes the same name, or a parameter is invalid.
     """
-    modules = [import_module(f'{__package__}.{name}') for name in names]
-    nodes = {name: (ManagedNode if name in MANAGED else GuardedNode)(name) for name in names}
+    kinds = [getattr(import_module(f'{__package__}.{x}'), COMPONENTS[x]) for x in names]
+    nodes = {
+        name: (ManagedNode if issubclass(kind, CommandingComponent) else GuardedNode)(name)
+        for name, kind in zip(names, kinds, strict=True)
+    }
     check_names(nodes)
     host = nodes['dynamics_node' if 'dynamics_node' in nodes else names[0]]
     context = RobotContext(host)
     if 'dynamics_node' not in nodes:
         LoadSubscriber(context)
-    for module, (name, node) in zip(modules, nodes.items(), strict=True):
-        context.add(getattr(module, COMPONENTS[name])(node, context))
+    for kind, node in zip(kinds, nodes.values(), strict=True):
+        context.components.append(kind(node, context))
     if names == ('impedance_controller_node',):
         _add_collision_detector(context)
     components = context.components

@@ -4,20 +4,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from inspect import iscoroutine
-from operator import attrgetter
 from typing import Any
 
 from rcl_interfaces.msg import SetParametersResult
-from rcl_interfaces.srv import (
-    DescribeParameters,
-    GetParameters,
-    GetParameterTypes,
-    ListParameters,
-    SetParameters,
-    SetParametersAtomically,
-)
+from rcl_interfaces.srv import SetParameters, SetParametersAtomically
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.service import Service
@@ -30,24 +22,11 @@ from dynamics_ros.estimation.samples.reports import NANOSECONDS
 from dynamics_ros.nodes.reporting import FaultLog, NodeLog, failure, guarded_executor
 from dynamics_ros.wire.cdr import MalformedMessageError, deserialized
 
-MAX_BYTES = 1 << 20
-"""Maximum size of a request about joints and frames [bytes]; no robot needs more."""
-
 MAX_ENTRIES = 1000
-"""Maximum number of parameters in one request; no node has so many."""
+"""Maximum number of parameters or wrenches in one request; no node has so many."""
 
-MAX_PARAMETER_BYTES = 16 << 20
-"""Maximum size of a request about parameters [bytes], such as a robot description."""
-
-ENTRIES = {
-    DescribeParameters.Request: 'names',
-    GetParameters.Request: 'names',
-    GetParameterTypes.Request: 'names',
-    ListParameters.Request: 'prefixes',
-    SetParameters.Request: 'parameters',
-    SetParametersAtomically.Request: 'parameters',
-}
-"""Types of parameter requests, with the name of the field that lists the parameters."""
+LISTS = ('parameters', 'names', 'prefixes', 'external_wrenches')
+"""Fields of requests with at most ``MAX_ENTRIES`` entries, since each entry takes time."""
 
 TYPES = frozenset(kind.value for kind in Parameter.Type)
 """Types of the value of a parameter."""
@@ -62,6 +41,7 @@ class GuardedNode(Node):
 
     Attributes:
         faults: log of unexpected errors of callbacks, and numbers of refused messages.
+        outputs: its publishers of type ``Output``, which diagnostics report.
     """
 
     def __init__(self, name: str, **options: Any) -> None:
@@ -69,6 +49,7 @@ class GuardedNode(Node):
         # Set first, because rclpy creates its own services through the methods below.
         self._log: NodeLog | None = None
         self.faults = FaultLog(self)
+        self.outputs: list[Any] = []
         super().__init__(name, **options)
 
     def get_logger(self) -> NodeLog:
@@ -119,7 +100,7 @@ class GuardedNode(Node):
     def guard_service(self, service: Service[Any, Any]) -> None:
         """Turn errors of a service into responses with the reason, and await its coroutines.
 
-        It also refuses requests that are too large. The log reports errors with the name of the
+        It also refuses requests with too many entries. The log reports errors with the name of the
         service. The events executor of rclpy 7.1.6 (Jazzy) tries to send a coroutine: rclpy issue
         1473; and in an exclusive group, other callbacks wait for a coroutine function.
         """
@@ -138,7 +119,7 @@ class GuardedNode(Node):
 
         def answer(request: Any, response: Any) -> Any:
             try:
-                check_size(request)
+                check_entries(request)
                 result = callback(request, response)
                 return awaited(result) if iscoroutine(result) else _printable(result)
             except Exception as error:
@@ -190,16 +171,14 @@ def _printable(response: Any) -> Any:
     return response
 
 
-def check_size(request: Any) -> None:
-    """Check size and types of a request, which rclpy has already deserialized.
+def check_entries(request: Any) -> None:
+    """Check number and types of the entries of a request, which rclpy has already deserialized.
 
     Raises:
-        InvalidArgumentError: it has too many entries or bytes, or a parameter of an unknown type.
+        InvalidArgumentError: it has too many entries, or a parameter of an unknown type.
     """
-    limit = MAX_BYTES
-    field = ENTRIES.get(type(request))
-    if field is not None:
-        limit, count = MAX_PARAMETER_BYTES, len(getattr(request, field))
+    for field in LISTS:
+        count = len(getattr(request, field, ()))
         if count > MAX_ENTRIES:
             raise InvalidArgumentError('request', f'{count} entries', f'at most {MAX_ENTRIES}')
     for parameter in getattr(request, 'parameters', ()):
@@ -207,41 +186,6 @@ def check_size(request: Any) -> None:
             kinds = ', '.join(f'{kind.value} {kind.name.lower()}' for kind in Parameter.Type)
             problem = f'its value has the type {parameter.value.type}'
             raise InvalidArgumentError(repr(parameter.name), problem, f'one of {kinds}')
-    size = size_of(request)
-    if size > limit:
-        raise InvalidArgumentError('request', f'{size} bytes', f'at most {limit}')
-
-
-def size_of(value: Any) -> int:
-    """Return the size of a message, or of a part of it, in memory: 8 for each number [bytes].
-
-    Serialization would give the exact size, and take longer than most requests.
-    """
-    if isinstance(value, str):
-        return len(value)
-    if isinstance(value, list):
-        return sum(map(size_of, value))
-    if hasattr(value, '__len__'):
-        return 8 * len(value)
-    kind = type(value)
-    if kind not in _PARTS:
-        _PARTS[kind] = [attrgetter(path) for path in _parts(value)]
-    return 8 + sum([size_of(part(value)) for part in _PARTS[kind]])
-
-
-_PARTS: dict[type, list[Callable[[Any], Any]]] = {}
-"""Functions that return the texts and sequences of a message and of the messages in it, by type."""
-
-
-def _parts(message: Any, prefix: str = '') -> Iterator[str]:
-    """Return the paths of the fields of a message that are texts or sequences."""
-    fields: Iterable[str] = getattr(message, 'get_fields_and_field_types', tuple)()
-    for name in fields:
-        value = getattr(message, name)
-        if hasattr(value, '__len__'):
-            yield prefix + name
-        else:
-            yield from _parts(value, f'{prefix}{name}.')
 
 
 def refused(kind: Any, error: Exception) -> Any:

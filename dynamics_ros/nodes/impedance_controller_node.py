@@ -21,7 +21,6 @@ from dynamics_ros.commanding.arm import (
     PreparedArm,
     arm_settings,
     check_carries,
-    guiding,
     reaction_settings,
     selected,
     stiffness_of,
@@ -101,10 +100,8 @@ LIMITS = {
     'singular': 'near a singularity',
     'joint_limit': 'a joint near the end of its range',
     'guard': 'a joint kept from the end of its range',
-    'energy': 'the energy tank is empty',
     'torque': 'largest torque',
     'torque_rate': 'largest torque rate',
-    'force_integral': 'largest integral of a force',
     'lead': 'the tool does not follow',
     'speed': 'a joint far beyond its velocity limit',
     'range': 'a joint far beyond its range',
@@ -255,7 +252,6 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
 
     def _check(self, values: ImpedanceParameters) -> None:
         stiffness_of('stiffness', np.array(values.stiffness))
-        guiding(values.guiding)
         reaction_settings(values.collision)
         for name in INACTIVE_ONLY if self.active else ():
             if getattr(values, name) != getattr(self.values, name):
@@ -351,15 +347,13 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         self._state = after(self._state, wanted)
 
     def _acknowledge(self, _request: Any, response: Any) -> Any:
-        """Acknowledge a collision, so that targets are followed again; refill the energy tank."""
+        """Acknowledge a collision, so that targets are followed again."""
         was, self._strategy, self._reflex = self._strategy, '', None
         response.message = f'the collision is over ({was})' if was else 'there was no collision'
         if self._detector is not None:
             self._detector.acknowledge()
         if was:
             self._brake(ACKNOWLEDGED, expected=True)
-        if self._prepared is not None:
-            self._prepared.arm.refill()
         response.success = True
         return response
 
@@ -618,9 +612,8 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         """Publish ~/status, if it is due, with the limits that acted since the last one."""
         if not self.status_is_due(text):
             return
-        acting, self._acting, values, code = self._acting, set(), {}, text.reason
-        if self._prepared is not None and self._prepared.arm.started:
-            values['energy [J]'] = f'{self._prepared.arm.energy:.3g}'
+        acting, self._acting, code = self._acting, set(), text.reason
+        values: dict[str, str] = {}
         values['acting'] = ' '.join(sorted(acting))
         follows = self._state in (ArmState.FOLLOWING, ArmState.PAUSED)
         has_problem |= code is Reason.BRAKING or (follows and bool(self.targets.problem))

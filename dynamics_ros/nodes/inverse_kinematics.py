@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import time
 from array import array
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -22,15 +21,14 @@ from dynamics_ros.errors import (
     InvalidArgumentError,
     NoStateError,
     StaleStateError,
-    UnknownFrameError,
 )
-from dynamics_ros.nodes.context import KernelKey, RobotComponent
+from dynamics_ros.nodes.context import Component, KernelKey
 from dynamics_ros.nodes.load import Transforms
 from dynamics_ros.nodes.obstacles import Obstacles, links_of
 from dynamics_ros.nodes.reporting import SearchError, TransformError, failure
 from dynamics_ros.nodes.robot_request import Description, check_count
 from dynamics_ros.nodes.services import SERVICE_QOS, requested_state
-from dynamics_ros.parameters.kinematics import KinematicsParameters
+from dynamics_ros.parameters.kinematics import MAX_TIMEOUT, KinematicsParameters
 from dynamics_ros.robot import Robot
 from dynamics_ros.spatial import Transform
 from dynamics_ros.wire.conversions import (
@@ -53,6 +51,9 @@ MAX_BLOCKING_TIME = 0.002
 less; in another thread they would take longer, because they share the interpreter."""
 
 MAX_SOLUTIONS = 64
+
+TOLERANCES = {'position_tolerance': 1e-5, 'rotation_tolerance': 1e-5}
+"""Largest distance [m] and angle [rad] to the target of a solution, unless a request has others."""
 
 MIN_TIME_SHARE = 0.1
 """A search is not started if waiting for other searches has left less than this share of its
@@ -88,7 +89,7 @@ class InverseKinematicsService:
     """Service of inverse kinematics; blocks the executor for ``MAX_BLOCKING_TIME`` at most."""
 
     def __init__(
-        self, component: RobotComponent[KinematicsParameters], default_frame: Callable[[], str]
+        self, component: Component[KinematicsParameters], default_frame: Callable[[], str]
     ) -> None:
         """Prepare the service; ``default_frame`` returns the frame of requests without one."""
         self._component, self._context = component, component.context
@@ -108,7 +109,7 @@ class InverseKinematicsService:
         )
         robot, stamp, buffer = seed.robot, seed.stamp, context.inputs.buffer
         assert buffer is not None, 'a seed requires a buffer'
-        options = search_options(request, defaults.tolerances, buffer, seed.q)
+        options = search_options(request, TOLERANCES, buffer, seed.q)
         if request.avoid_collisions:
             options['collisions'] = await self.collisions(robot)
         targets = await self._targets(seed, request, options['position_only'])
@@ -201,29 +202,26 @@ class InverseKinematicsService:
             _solved.setdefault(robot, set()).add(frames)
             return [result], result.elapsed
 
-        def search() -> Outcome:
-            # Time spent waiting for other searches counts towards the limit, not compilation or the
-            # delays of a busy machine before the search.
-            waited = max(self._free_since - received, 0.0) if prepared else 0.0
-            remaining = timeout - waited
-            if remaining < MIN_TIME_SHARE * timeout:
-                text = f'other searches have taken all of its {timeout:g} s; ask again'
-                raise SearchError('timed_out', text)
-            if count == 1:
-                return one(remaining)
-            begin, share, most = time.monotonic(), SEVERAL_SHARE * remaining, MAX_SOLUTIONS
-            several = {'max_solutions': min(count, most), 'timeout': share, **options}
-            found = robot.all_inverse_kinematics(*goal, seed, **several)
+        def several(limit: float) -> Outcome:
+            begin, share = time.monotonic(), SEVERAL_SHARE * limit
+            given = {'max_solutions': min(count, MAX_SOLUTIONS), 'timeout': share, **options}
+            found = robot.all_inverse_kinematics(*goal, seed, **given)
             elapsed = time.monotonic() - begin
             if not found:
-                return one(remaining - min(elapsed, share))
+                return one(limit - min(elapsed, share))
             for result in found:
                 _ = result.manipulability
             return list(found), elapsed
 
-        def run() -> Outcome:
+        def search() -> Outcome:
+            # Time spent waiting for other searches counts towards the limit, not compilation or the
+            # delays of a busy machine before the search.
+            remaining = timeout - (max(self._free_since - received, 0.0) if prepared else 0.0)
+            if remaining < MIN_TIME_SHARE * timeout:
+                text = f'other searches have taken all of its {timeout:g} s; ask again'
+                raise SearchError('timed_out', text)
             try:
-                return search()
+                return one(remaining) if count == 1 else several(remaining)
             finally:
                 if prepared:  # else it was compiled, which is no search that others wait for
                     self._free_since = time.monotonic()
@@ -234,7 +232,7 @@ class InverseKinematicsService:
             if outcome[0][0].success:
                 return outcome
         compute = self._context.compute
-        return await compute(robot, kernels, run, takes_long=True, compiles=not prepared)
+        return await compute(robot, kernels, search, takes_long=True, compiles=not prepared)
 
     async def target(
         self,
@@ -296,7 +294,6 @@ class InverseKinematicsService:
     async def _from_tf(self, frame_id: str) -> Array:
         """Return the pose (4, 4) of a frame of tf in the root frame."""
         root = self._context.root_frame_id()
-        self._transforms.subscribe()
         try:
             return self._transforms.pose(root, frame_id)
         except TransformError:
@@ -310,7 +307,6 @@ class Code(IntEnum):
 
     SUCCESS = 1
     FAILURE = 99999
-    INVALID_GROUP_NAME = -15
     INVALID_GOAL_CONSTRAINTS = -16
     INVALID_ROBOT_STATE = -17
     INVALID_LINK_NAME = -18
@@ -320,33 +316,25 @@ class Code(IntEnum):
     NO_IK_SOLUTION = -31
 
 
-class MoveItError(DynamicsRosError):
-    """Invalid request, with the error code of MoveIt.
-
-    Attributes:
-        code: the error code.
-    """
-
-    def __init__(self, code: Code, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-
-
-@contextmanager
-def refused_as(code: Code, *kinds: type[DynamicsRosError], text: str = '{}') -> Iterator[None]:
-    """Replace errors of some classes by one with a code of MoveIt, and their text by another."""
-    try:
-        yield
-    except kinds as error:
-        raise MoveItError(code, text.format(error)) from None
-
-
-CODES = {
+CODES: dict[type[DynamicsRosError] | str, Code] = {
+    'constraints': Code.INVALID_GOAL_CONSTRAINTS,
+    'robot_state': Code.INVALID_ROBOT_STATE,
+    'avoid_collisions': Code.COLLISION_CHECKING_UNAVAILABLE,
+    **dict.fromkeys(('fk_link_names', 'ik_link_names'), Code.INVALID_LINK_NAME),
+    NoStateError: Code.INVALID_ROBOT_STATE,
     SearchError: Code.NO_IK_SOLUTION,
     TransformError: Code.FRAME_TRANSFORM_FAILURE,
     StaleStateError: Code.ROBOT_STATE_STALE,
 }
-"""Code of each error class other than MoveItError, which has a code of its own."""
+"""Code of each invalid field of a request, and of each other class of errors."""
+
+
+def code_of(error: Exception) -> Code:
+    """Return the code of MoveIt for an error."""
+    key: Any = type(error)
+    if isinstance(error, InvalidArgumentError):
+        key = error.argument.partition('.')[0]
+    return CODES.get(key, Code.FAILURE)
 
 
 class MoveItServices:
@@ -354,7 +342,7 @@ class MoveItServices:
 
     def __init__(
         self,
-        component: RobotComponent[KinematicsParameters],
+        component: Component[KinematicsParameters],
         searches: InverseKinematicsService,
         tip: Callable[[], str],
     ) -> None:
@@ -387,16 +375,14 @@ class MoveItServices:
 
     async def _answer(self, filled: Awaitable[None], response: Any) -> Any:
         """Fill a response, and its code; that of an error tells what is wrong."""
-        error_code, text = Code.SUCCESS, ''
+        code, text = Code.SUCCESS, ''
         try:
             await filled
         except Exception as error:
             if not isinstance(error, DynamicsRosError):
                 self._component.faults.report('a MoveIt service', error)
-            codes = (code for kind, code in CODES.items() if isinstance(error, kind))
-            error_code, text = next(codes, Code.FAILURE), str(error)
-            error_code = error.code if isinstance(error, MoveItError) else error_code
-        response.error_code.val = int(error_code)
+            code, text = code_of(error), str(error)
+        response.error_code.val = int(code)
         if hasattr(response.error_code, 'message'):  # from Iron on
             response.error_code.message = text
         elif text:
@@ -404,12 +390,12 @@ class MoveItServices:
         return response
 
     async def _forward_kinematics(self, request: Any, response: Any) -> None:
-        state = await self._state(request.robot_state)
-        robot = state.robot
-        check_count(robot, len(request.fk_link_names), 'fk_link_names')
-        links = [self._link(robot, name) for name in request.fk_link_names]
+        state, names = await self._state(request.robot_state), self._context.names
+        robot, links = state.robot, request.fk_link_names
+        check_count(robot, len(links), 'fk_link_names')
         if not links:
-            raise MoveItError(Code.INVALID_LINK_NAME, 'fk_link_names: empty; expected a link')
+            raise InvalidArgumentError('fk_link_names', 'empty', 'a link')
+        links = [names.required_frame(robot, link, 'fk_link_names') for link in links]
         frame_id = request.header.frame_id
         located = await self._searches.locate(state, frame_id, 'header.frame_id')
         poses = await self._context.compute(
@@ -424,31 +410,29 @@ class MoveItServices:
             response.fk_link_names.append(link)
 
     async def _inverse_kinematics(self, request: Any, response: Any) -> None:
-        values, searches = self._component.values, self._searches
-        if values.group_name and request.group_name != values.group_name:
-            text = f'unknown group {request.group_name!r}; expected {values.group_name!r}'
-            raise MoveItError(Code.INVALID_GROUP_NAME, f'group_name: {text}')
+        searches, defaults = self._searches, self._component.values.inverse_kinematics
         kinds = 'joint', 'position', 'orientation', 'visibility'
-        given = [kind for kind in kinds if getattr(request.constraints, f'{kind}_constraints')]
-        if given:
-            text = f'{" and ".join(given)} constraints are not supported; expected none'
-            raise MoveItError(Code.INVALID_GOAL_CONSTRAINTS, f'constraints: {text}')
+        if given := [kind for kind in kinds if getattr(request.constraints, f'{kind}_constraints')]:
+            raise InvalidArgumentError('constraints', f'{" and ".join(given)} constraints', 'none')
         seed = await self._state(request.robot_state, seconds(request.timeout))
-        robot, defaults = seed.robot, values.inverse_kinematics
-        check_count(robot, len(request.pose_stamped_vector), 'pose_stamped_vector')
+        robot, poses = seed.robot, request.pose_stamped_vector or [request.pose_stamped]
+        check_count(robot, len(poses), 'pose_stamped_vector')
+        several = request.pose_stamped_vector and request.ik_link_names
+        links = several or [request.ik_link_name or self._tip()]
+        if len(links) != len(poses) or not all(links):
+            problem = f'{len(links)} for {len(poses)} poses'
+            raise InvalidArgumentError('ik_link_names', problem, 'one for each')
         targets = [
-            await searches.target(seed, pose, self._link(robot, link), name=name)
-            for link, pose, name in self._targets(request)
+            await searches.target(seed, pose, link, name='pose_stamped', frame_name='ik_link_names')
+            for link, pose in zip(links, poses, strict=True)
         ]
-        limit = defaults.time_limit(min(seconds(request.timeout), defaults.max_timeout))
-        options: dict[str, Any] = {**defaults.tolerances}
-        if request.avoid_collisions and values.avoid_collisions_policy != 'ignore':
-            text = (
-                'avoid_collisions: {}; expected false, or the parameter avoid_collisions_policy '
-                "set to 'ignore'"
-            )
-            with refused_as(Code.COLLISION_CHECKING_UNAVAILABLE, DynamicsRosError, text=text):
+        limit = defaults.time_limit(min(seconds(request.timeout), MAX_TIMEOUT))
+        options: dict[str, Any] = {**TOLERANCES}
+        if request.avoid_collisions:
+            try:
                 options['collisions'] = await searches.collisions(robot)
+            except DynamicsRosError as error:
+                raise InvalidArgumentError('avoid_collisions', str(error), 'false') from None
         (best,), _ = await searches.find(robot, targets, seed.q, limit, options)
         if not best.success:
             raise SearchError.of(best)
@@ -456,33 +440,12 @@ class MoveItServices:
         fill_positions(solution, robot, seed.stamp, best.q)
         solution.header.frame_id = self._context.root_frame_id()
 
-    def _targets(self, request: Any) -> list[tuple[str, Any, str]]:
-        """Return link, pose and field name of each target of a moveit_msgs/PositionIKRequest.
-
-        Raises:
-            MoveItError: the numbers of links and poses differ.
-        """
-        poses = request.pose_stamped_vector
-        links = list(poses and request.ik_link_names) or [request.ik_link_name or self._tip()]
-        if not poses:
-            return [(links[0], request.pose_stamped, 'pose_stamped')]
-        if len(links) != len(poses):
-            text = f'ik_link_names: {len(links)} for {len(poses)} poses; expected one for each'
-            raise MoveItError(Code.INVALID_LINK_NAME, text)
-        names = (f'pose_stamped_vector[{i}]' for i in range(len(poses)))
-        return list(zip(links, poses, names, strict=True))
-
     async def _state(self, message: Any, limit: float = 0.0) -> RequestedState:
         if message.multi_dof_joint_state.joint_names:
-            text = 'robot_state.multi_dof_joint_state: not supported; expected none'
-            raise MoveItError(Code.INVALID_ROBOT_STATE, text)
-        with refused_as(Code.INVALID_ROBOT_STATE, NoStateError, InvalidArgumentError):
-            return await requested_state(
-                *(self._context, message.joint_state, NOT_GIVEN),
-                argument='robot_state.joint_state',
-                limit=limit,
-            )
-
-    def _link(self, robot: Robot, name: str) -> str:
-        with refused_as(Code.INVALID_LINK_NAME, UnknownFrameError):
-            return self._context.names.required_frame(robot, name, 'link')
+            name = 'robot_state.multi_dof_joint_state'
+            raise InvalidArgumentError(name, 'not supported', 'none')
+        return await requested_state(
+            *(self._context, message.joint_state, NOT_GIVEN),
+            argument='robot_state.joint_state',
+            limit=limit,
+        )

@@ -19,7 +19,7 @@ from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.multibody.end_effector import manipulability
 from dynamics_ros.multibody.link_tree import Links, LinkTree
-from dynamics_ros.nodes.context import KernelKey, RobotComponent, RobotContext
+from dynamics_ros.nodes.context import Component, KernelKey, RobotContext
 from dynamics_ros.nodes.inverse_kinematics import InverseKinematicsService, MoveItServices, warm_up
 from dynamics_ros.nodes.outputs import (
     FRESH,
@@ -101,10 +101,14 @@ def transforms_of(
 
 NAME = 'kinematics_node'
 
+MARKERS_RATE, AXIS_LENGTH = 20.0, 0.1
+"""Maximum rate of the markers [Hz]; length of the axes of a frame, twice the diameter of the centre
+of mass [m]."""
+
 REFERENCES: tuple[Reference, ...] = ('local_world_aligned', 'local', 'world')
 
 
-class Kinematics(RobotComponent[KinematicsParameters]):
+class Kinematics(Component[KinematicsParameters]):
     """Component that publishes poses and twists of frames, and answers kinematics requests."""
 
     knows_loops = True
@@ -183,14 +187,14 @@ class Kinematics(RobotComponent[KinematicsParameters]):
             still = partial(transforms_of, tree.moving, [np.eye(4)] * len(tree.moving), names)
             fields = {paths: Evaluate(tree.transforms, (arrays.q,))}
             found.append(publish(self._tf['/tf'], still, fields, FRESH, rate))
-        settings, count = self.values.markers, len(poses)
+        count = len(poses)
         fields = {f'markers.{i}.pose': pose for i, pose in enumerate(poses.values())}
         if prepared.has_mass:
             center = Evaluate(robot.kernel('center_of_mass'), (arrays.q,))
             fields[f'markers.{count}.pose.position'] = center
-        diameter = 0.5 * settings.axis_length if prepared.has_mass else 0.0
-        axes = partial(markers.empty_frames, names.root, count, settings.axis_length, diameter)
-        return [*found, publish(self._markers, axes, fields, FRESH, settings.rate)]
+        diameter = 0.5 * AXIS_LENGTH if prepared.has_mass else 0.0
+        axes = partial(markers.empty_frames, names.root, count, AXIS_LENGTH, diameter)
+        return [*found, publish(self._markers, axes, fields, FRESH, MARKERS_RATE)]
 
     def warm_up(self) -> Sequence[Callable[[], object]]:
         """Return functions that compile the kernels of services."""
@@ -202,10 +206,6 @@ class Kinematics(RobotComponent[KinematicsParameters]):
             *(partial(method, q, frame) for method in methods for frame in frames),
             *(partial(warm_up, robot, frame) for frame in frames),
         ]
-
-    def outputs(self) -> list[Output]:
-        """Return the publishers of poses, twists, markers and transforms."""
-        return [*self._frame_outputs.values(), self._markers, *self._tf.values()]
 
     def _check(self, values: KinematicsParameters) -> None:
         topic_names(values.frames)

@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from functools import partialmethod
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
@@ -17,10 +17,16 @@ from rclpy.node import Node
 from rclpy.task import Future
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
+from dynamics_ros.nodes.context import Component, RobotContext
 from dynamics_ros.nodes.guarded_node import GuardedNode
+from dynamics_ros.nodes.outputs import Output
 from dynamics_ros.nodes.rclpy_private import release_state_machine
 from dynamics_ros.nodes.reporting import guarded_executor, steady_timer
+from dynamics_ros.parameters.robot import CommandingParameters
 from dynamics_ros.reasons import Explanation, Reason
+
+Settings = TypeVar('Settings', bound=CommandingParameters)
+Topic = TypeVar('Topic', bound=Output)
 
 UNCONFIGURED, INACTIVE, ACTIVE, FINALIZED = 'unconfigured', 'inactive', 'active', 'finalized'
 
@@ -60,35 +66,6 @@ def other_publishers(node: Node, topic: str) -> list[str]:
     return sorted(names)
 
 
-class LifecycleCallbacks(ABC):
-    """What a managed node calls in its transitions."""
-
-    @property
-    @abstractmethod
-    def exclusive_topic(self) -> str:
-        """Topic on which no other node may publish at activation; '' if there is none."""
-
-    @abstractmethod
-    def configure(self) -> None:
-        """Prepare for commands, such as by creating publishers.
-
-        Raises:
-            DynamicsRosError: the configuration is invalid.
-        """
-
-    @abstractmethod
-    def activate(self) -> None:
-        """Begin to send commands."""
-
-    @abstractmethod
-    def deactivate(self) -> None:
-        """Stop; before it returns, all commands that bring the robot to rest have been sent."""
-
-    @abstractmethod
-    def cleanup(self) -> None:
-        """Undo ``configure``."""
-
-
 class ManagedNode(LifecycleNodeMixin, GuardedNode):
     """Managed node; what it does in its transitions is given by ``manage``.
 
@@ -109,12 +86,12 @@ class ManagedNode(LifecycleNodeMixin, GuardedNode):
             self.guard_service(service)
         self.lifecycle = UNCONFIGURED
         self.refusal = Explanation(Reason.OK, '')
-        self._commander: LifecycleCallbacks | None = None
+        self._commander: CommandingComponent[Any, Any] | None = None
         self._started = time.monotonic()
         self._on_change: Callable[[], None] = lambda: None
 
     @property
-    def _managed(self) -> LifecycleCallbacks:
+    def _managed(self) -> CommandingComponent[Any, Any]:
         assert self._commander is not None, 'manage() has been called before the node spins'
         return self._commander
 
@@ -131,7 +108,7 @@ class ManagedNode(LifecycleNodeMixin, GuardedNode):
         return self.lifecycle == ACTIVE
 
     def manage(
-        self, commander: LifecycleCallbacks, on_change: Callable[[], None] = lambda: None
+        self, commander: CommandingComponent[Any, Any], on_change: Callable[[], None] = lambda: None
     ) -> None:
         """Set what the transitions call, once, before the node spins.
 
@@ -277,3 +254,54 @@ class ManagedNode(LifecycleNodeMixin, GuardedNode):
     on_cleanup = partialmethod(_transition, 'clean up', UNCONFIGURED)
     on_shutdown = partialmethod(_transition, 'shut down', FINALIZED)
     on_error = partialmethod(_transition, RECOVER, UNCONFIGURED)
+
+
+class CommandingComponent(Component[Settings], Generic[Settings, Topic]):
+    """Component of a managed node, which commands a robot while its node is active.
+
+    Attributes:
+        commands: topic of the commands; None while the node is not configured.
+    """
+
+    node: ManagedNode
+
+    def __init__(self, node: ManagedNode, context: RobotContext, settings: type[Settings]) -> None:
+        super().__init__(node, context, settings)
+        self.commands: Topic | None = None
+
+    def start(self) -> None:
+        """Configure and activate the node if ``autostart`` is set."""
+        self.node.begin(self.values.autostart)
+
+    def end(self) -> None:
+        """Send the last commands before the process ends, which bring the robot to rest."""
+        self.node.end()
+
+    @property
+    def exclusive_topic(self) -> str:
+        """Topic on which no other node may publish at activation; '' if there is none."""
+        if self.commands is None or self.values.allow_other_publishers:
+            return ''
+        return self.commands.topic
+
+    @abstractmethod
+    def configure(self) -> None:
+        """Create ``commands``.
+
+        Raises:
+            DynamicsRosError: the configuration is invalid.
+        """
+
+    @abstractmethod
+    def activate(self) -> None:
+        """Begin to send commands."""
+
+    @abstractmethod
+    def deactivate(self) -> None:
+        """Stop; before it returns, all commands that bring the robot to rest have been sent."""
+
+    def cleanup(self) -> None:
+        """Destroy the topic of the commands."""
+        if self.commands is not None:
+            self.commands.close()
+            self.commands = None

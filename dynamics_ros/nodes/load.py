@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import math
-from types import ModuleType
 from typing import Any
 
 from geometry_msgs.msg import Vector3Stamped
@@ -96,32 +95,25 @@ class Transforms:
 
     def __init__(self, node: Node) -> None:
         self._node = node
-        self._tf2: ModuleType | None = None
         self._buffer: Any = None
         self._listener: Any = None
         self._time = NodeTime(node, on_reset=self._clear)
         self._refusal = ''
 
-    def subscribe(self) -> None:
-        """Subscribe to tf unless that is done already; called in the executor's thread.
-
-        Raises:
-            TransformError: tf2_ros is not installed, or the middleware refuses the subscription.
-        """
+    def _subscribe(self) -> None:
         if self._refusal:
             raise TransformError(self._refusal)
         if self._buffer is not None:
             return
         try:
             import tf2_ros
+
+            self._buffer = tf2_ros.Buffer()
+            self._listener = tf2_ros.TransformListener(self._buffer, self._node)
         except ImportError:
             raise TransformError(
                 'tf2_ros is not installed, so that only frames of the model are known'
             ) from None
-        self._tf2 = tf2_ros
-        self._buffer = tf2_ros.Buffer()
-        try:
-            self._listener = tf2_ros.TransformListener(self._buffer, self._node)
         except MIDDLEWARE_ERRORS as error:
             self._refusal = f'tf cannot be listened to: {describe_error(error)}'
             raise TransformError(self._refusal) from None
@@ -132,24 +124,27 @@ class Transforms:
             self._buffer.clear()
 
     def knows(self, parent: str, child: str) -> bool:
-        """Return whether tf has a transform between two frames; ``subscribe`` comes first."""
-        return bool(self._buffer.can_transform(parent, child, Time()))
+        """Return whether tf has a transform between two frames, or can never have one."""
+        return self._listener is None or self._buffer.can_transform(parent, child, Time())
 
     def pose(self, parent: str, child: str, max_age: float = math.inf) -> Array:
-        """Return the latest pose (4, 4) of frame ``child`` in frame ``parent``.
+        """Return the latest pose (4, 4) of a frame; called in the executor's thread.
 
         Args:
-            parent, child: names of the frames.
+            parent, child: names of the frames; the pose is that of ``child`` in ``parent``.
             max_age: maximum difference between its stamp and now, in either direction [s]; static
                 transforms have no age.
 
         Raises:
-            TransformError: tf has no such transform, or it is too old.
+            TransformError: tf has no such transform, or it is too old; tf2_ros is not installed, or
+                the middleware refuses the subscription.
         """
-        assert self._tf2 is not None, 'subscribe() must be called first'
+        self._subscribe()
+        from tf2_ros import TransformException
+
         try:
             message = self._buffer.lookup_transform(parent, child, Time())
-        except self._tf2.TransformException as error:
+        except TransformException as error:
             raise TransformError(
                 f'{child!r} is no frame of the model, and tf does not know it: {error}'
             ) from None

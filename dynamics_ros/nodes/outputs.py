@@ -31,6 +31,7 @@ from rclpy.utilities import get_rmw_implementation_identifier
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation.samples.robot_state import RobotState, describe_stale
+from dynamics_ros.nodes.guarded_node import GuardedNode
 from dynamics_ros.nodes.rclpy_private import bytes_publisher
 from dynamics_ros.nodes.reporting import MIDDLEWARE_ERRORS, RateLimit, describe_error
 from dynamics_ros.reasons import Explanation, Reason
@@ -117,11 +118,13 @@ class Output:
         except MIDDLEWARE_ERRORS as error:
             self.topic, self.missing = _describe_topic(node, name), describe_error(error)
             node.get_logger().error(f'{self.topic} cannot be published: {self.missing}')
-            return
         except (RuntimeError, InvalidParameterTypeException) as error:
             parameters = f'qos_overrides.{self.topic}.publisher'
             raise InvalidArgumentError(parameters, str(error), 'a policy of ROS') from error
-        self._publish_bytes = bytes_publisher(self._publisher)
+        if self._publisher is not None:
+            self._publish_bytes = bytes_publisher(self._publisher)
+        if isinstance(node, GuardedNode):
+            node.outputs.append(self)
 
     def has_subscribers(self, now: float) -> bool:
         """Return whether there are subscribers, from a query at most ``CHECK_PERIOD`` old.
@@ -161,6 +164,8 @@ class Output:
 
     def close(self) -> None:
         """Destroy the publisher."""
+        if isinstance(self._node, GuardedNode):
+            self._node.outputs.remove(self)
         if self._publisher is not None:
             self._node.destroy_publisher(self._publisher)
 

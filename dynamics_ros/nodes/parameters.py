@@ -9,11 +9,11 @@ is a group, and its name a prefix: ``observer.gain``.
 from __future__ import annotations
 
 import os
-import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from fnmatch import fnmatchcase
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -22,7 +22,6 @@ from weakref import WeakKeyDictionary
 
 from rcl_interfaces.msg import (
     FloatingPointRange,
-    IntegerRange,
     ParameterDescriptor,
     SetParametersResult,
 )
@@ -34,16 +33,13 @@ from yaml import YAMLError
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, meant
 from dynamics_ros.nodes.rclpy_private import given_parameters
 from dynamics_ros.nodes.reporting import steady_timer
-from dynamics_ros.parameters.robot import REMOVED
+from dynamics_ros.parameters.robot import instead_of
 from dynamics_ros.ros_yaml import read_yaml
 from dynamics_ros.settings import NUMBERS, Declared, Settings, declared, replaced, undeclared
 
 PERIOD = 0.1
 """Minimum time between two calls of the listeners [s], each of which may rebuild a robot; joint
 states must not wait for a hundred of these a second."""
-
-MAX_INTEGER = 2**63 - 1
-"""Largest value of an integer parameter in ROS."""
 
 ROS_TYPES: dict[Any, Parameter.Type] = {
     bool: Parameter.Type.BOOL,
@@ -69,9 +65,6 @@ def descriptor(item: Declared, read_only: bool) -> ParameterDescriptor:
     if item.type is float and item.bounded and not rule.may_be_infinite:
         limits = FloatingPointRange(from_value=rule.minimum, to_value=rule.maximum)
         result.floating_point_range = [limits]
-    if item.type is int and item.bounded:
-        low, high = max(rule.minimum, -MAX_INTEGER), min(rule.maximum, MAX_INTEGER)
-        result.integer_range = [IntegerRange(from_value=int(low), to_value=int(high))]
     return result
 
 
@@ -266,34 +259,25 @@ def ineffective_files(arguments: Sequence[str], nodes: Sequence[str]) -> Iterato
     for option, file in pairwise(arguments):
         if option != FILE_OPTION:
             continue
-        try:
+        sections: list[str] = []
+        with suppress(OSError, UnicodeDecodeError, YAMLError):  # ROS has read it
             sections = list(_sections(read_yaml(file), ''))
-        except (OSError, UnicodeDecodeError, YAMLError):
-            continue  # ROS has read it, and reports what it cannot read
-        patterns = [_pattern(section) for section in sections]
-        if sections and not any(pattern.fullmatch(name) for pattern in patterns for name in nodes):
-            first = sections[0]
+        # ** is any number of names of namespaces, * one of them.
+        patterns = [section.replace('/**', '*') for section in sections]
+        if sections and not any(fnmatchcase(node, x) for x in patterns for node in nodes):
             yield (
                 f'{FILE_OPTION} {file} has no effect: it has the sections {", ".join(sections)}, '
-                f'none of which is for {", ".join(nodes)}{meant(first, nodes)}'
+                f'none of which is for {", ".join(nodes)}{meant(sections[0], nodes)}'
             )
 
 
 def _sections(content: Any, path: str) -> Iterator[str]:
     """Return the names of nodes with parameters, of nested namespaces too."""
-    if not isinstance(content, Mapping):
-        return
-    for key, value in content.items():
+    for key, value in content.items() if isinstance(content, Mapping) else ():
         if key == SECTION:
             yield path
         else:
             yield from _sections(value, f'{path}/{str(key).strip("/")}')
-
-
-def _pattern(section: str) -> re.Pattern[str]:
-    """Return the pattern of a section: * is one name, ** any number of names."""
-    tokens = {'**': '(/[^/]+)*', '*': '/[^/]+'}
-    return re.compile(''.join(tokens.get(x, '/' + re.escape(x)) for x in section.split('/')[1:]))
 
 
 def check_undeclared(nodes: Sequence[Node], host: Node | None = None) -> None:
@@ -316,8 +300,8 @@ def check_undeclared(nodes: Sequence[Node], host: Node | None = None) -> None:
     for node in nodes:
         outputs = f'qos_overrides.{node.get_fully_qualified_name()}/'
         for name, given in given_parameters(node).items():
-            if name in REMOVED and name not in known:
-                raise InvalidArgumentError(name, 'is no parameter any more', REMOVED[name])
+            if name not in known and (instead := instead_of(name)):
+                raise InvalidArgumentError(name, 'is no parameter any more', instead)
             if node.has_parameter(name) or name.startswith(outputs):
                 continue  # outputs of frames are created with the robot
             if host is not None and host.has_parameter(name):
@@ -347,8 +331,8 @@ def _checked_parameters(node: Node, requested: list[Parameter[Any]]) -> list[Par
     for given in requested:
         if not node.has_parameter(given.name):
             problem = f'{given.name!r}{meant(given.name, _names(node))}'
-            if given.name in REMOVED:
-                problem = f'{given.name!r} is no more; use {REMOVED[given.name]}'
+            if instead := instead_of(given.name):
+                problem = f'{given.name!r} is no more; use {instead}'
             raise ParameterNotDeclaredException(problem)
         item = items.get(given.name)
         if item is not None and given.type_ is not Parameter.Type.NOT_SET:

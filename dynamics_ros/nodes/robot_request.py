@@ -19,7 +19,6 @@ from dynamics_ros.errors import (
     ModelError,
     UnknownFrameError,
 )
-from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.kernels import call_path
 from dynamics_ros.kernels.process import compile_process
 from dynamics_ros.model import build_model
@@ -43,13 +42,6 @@ class FrameNames(NamedTuple):
 
     root: str
     prefix: str
-
-    @classmethod
-    def of(cls, robot: Robot, buffer: StateBuffer, prefix: str) -> FrameNames:
-        """Return the names for a robot; a moving base has its odometry in ``buffer``."""
-        root = robot.root_frame
-        moving = buffer.has_base
-        return cls(buffer.base_frame_id or root if moving else f'{prefix}{root}', prefix)
 
     def frame_id_of(self, frame: str) -> str:
         """Return the frame id of a frame of the model; '' for ''."""

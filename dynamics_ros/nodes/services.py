@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -18,12 +20,13 @@ from sensor_msgs.msg import JointState
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, NoStateError
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.nodes.context import RobotComponent, RobotContext
+from dynamics_ros.nodes.context import Component, RobotContext
 from dynamics_ros.nodes.reporting import failure, success
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.conversions import Array, numbers
 from dynamics_ros.wire.services import RequestedState
 from dynamics_ros.wire.services import requested_state as completed_state
+from dynamics_ros_msgs.action import IdentifyPayload
 from dynamics_ros_msgs.msg import Result
 
 
@@ -148,7 +151,7 @@ class WatchAction(ABC, Generic[Estimate]):
     kind: ClassVar[Any]
     name: ClassVar[str]
 
-    def __init__(self, component: RobotComponent[Any]) -> None:
+    def __init__(self, component: Component[Any]) -> None:
         node = component.node
         self.component, self.context = component, component.context
         self._busy = False
@@ -210,12 +213,6 @@ class WatchAction(ABC, Generic[Estimate]):
         return GoalResponse.ACCEPT
 
     async def _execute(self, handle: Any) -> Any:
-        try:
-            return await self._run_goal(handle)
-        finally:
-            self._busy = False
-
-    async def _run_goal(self, handle: Any) -> Any:
         result = self.kind.Result()
         try:
             await self.context.first_robot()
@@ -225,14 +222,15 @@ class WatchAction(ABC, Generic[Estimate]):
                 handle.canceled()
                 return result
             await self.finish(estimate, handle.request, result)
+            result.result = success()
+            handle.succeed()
         except Exception as error:
             if not isinstance(error, DynamicsRosError):
                 self.component.faults.report(self.name, error)
             result.result = failure(error)
             handle.abort()
-            return result
-        result.result = success()
-        handle.succeed()
+        finally:
+            self._busy = False
         return result
 
     async def _estimate(self, handle: Any) -> Estimate | None:
@@ -280,3 +278,20 @@ class WatchAction(ABC, Generic[Estimate]):
                 handle.publish_feedback(feedback)
         except Exception as error:
             self.component.faults.report(self.name, error)
+
+
+def payload_feedback(watcher: Any, elapsed: float) -> IdentifyPayload.Feedback:
+    """Return what a recorder has identified of a payload after ``elapsed`` seconds."""
+    mass = deviation = math.nan
+    with suppress(DynamicsRosError):  # not identifiable yet
+        found = watcher.estimate()
+        payload = getattr(found, 'payload', found)
+        mass, deviation = payload.mass, payload.mass_deviation
+    identifier = watcher.identifier
+    return IdentifyPayload.Feedback(
+        elapsed=elapsed,
+        samples=identifier.samples,
+        postures=identifier.postures,
+        mass=mass,
+        mass_deviation=deviation,
+    )

@@ -4,12 +4,10 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Coroutine, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from itertools import count
-from queue import PriorityQueue
 from typing import Any, TypeVar
 
 from rclpy.executors import Executor
@@ -38,48 +36,33 @@ MAX_QUEUED = 64
 """Maximum number of requests in the queue of a worker."""
 
 
-class Worker:
+class Worker(ThreadPoolExecutor):
     """Thread that runs functions in order, and prepares for later ones while it has none.
 
-    It is a daemon thread, so the process can end while a function runs.
+    Attributes:
+        waiting: number of requests whose functions are queued or run.
     """
 
     def __init__(self, name: str) -> None:
-        self._queue: PriorityQueue[tuple[bool, int, Callable[[], object]]] = PriorityQueue()
-        self._numbers = count()
-        self._prepared_for: object = None
-        threading.Thread(target=self._work, name=name, daemon=True).start()
-
-    @property
-    def crowded(self) -> bool:
-        """Whether ``MAX_QUEUED`` functions wait."""
-        return self._queue.qsize() >= MAX_QUEUED
-
-    def put(self, function: Callable[[], object], prepares: bool = False) -> None:
-        """Queue a function; those that prepare run while no other waits, and may fail."""
-        self._queue.put((prepares, next(self._numbers), function))
+        super().__init__(1, name)
+        self.waiting = 0
+        self._preparing: object = None
 
     def prepare(self, functions: Iterable[Callable[[], object]]) -> None:
-        """Replace the functions that prepare for requests, one by one.
+        """Replace the functions that prepare for requests; requests go before the next of them.
 
         Their errors are reported when a request repeats the computation.
         """
-        waiting = list(functions)[::-1]
-        self._prepared_for = waiting
+        left = list(functions)[::-1]
+        self._preparing = left
 
         def next_one() -> None:
-            if waiting and self._prepared_for is waiting:
-                self.put(next_one, prepares=True)
-                waiting.pop()()
+            if left and self._preparing is left:
+                with suppress(Exception):
+                    left.pop()()
+                self.submit(next_one)
 
-        self.put(next_one, prepares=True)
-
-    def _work(self) -> None:
-        while True:
-            *_, function = self._queue.get()
-            with suppress(Exception):  # while the process ends, the executor may be destroyed
-                function()
-            del function  # the next one may come much later
+        self.submit(next_one)
 
 
 FIRST_INPUT_TIMEOUT = 5.0
@@ -139,12 +122,14 @@ class Threads:
         Raises:
             BusyError: too many requests wait already.
         """
-        if worker is not self.changes and worker.crowded:
+        if worker is not self.changes and worker.waiting >= MAX_QUEUED:
             raise BusyError('too many requests are waiting; try again later')
         executor, future = self.executor, self.future()
         assert executor is not None
+        worker.waiting += 1
 
         def complete(result: Any, error: Exception | None) -> None:
+            worker.waiting -= 1
             if error is None:
                 future.set_result(result)
             else:
@@ -159,7 +144,7 @@ class Threads:
                 error = raised
             executor.create_task(complete, result, error)
 
-        worker.put(work)
+        worker.submit(work)
         return future
 
     def resume(self) -> None:

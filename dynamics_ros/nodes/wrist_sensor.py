@@ -26,9 +26,9 @@ from dynamics_ros.estimation.wrist_sensor import (
     WristSensor,
     WristSensorIdentifier,
 )
-from dynamics_ros.nodes.context import RobotComponent
+from dynamics_ros.nodes.context import Component
 from dynamics_ros.nodes.outputs import Output
-from dynamics_ros.nodes.services import WatchAction
+from dynamics_ros.nodes.services import WatchAction, payload_feedback
 from dynamics_ros.parameters.contact import ContactParameters, WristSensorParameters
 from dynamics_ros.reasons import Explanation, Reason
 from dynamics_ros.robot import Robot
@@ -40,7 +40,7 @@ from dynamics_ros.wire.conversions import (
     stamped,
     time_message,
 )
-from dynamics_ros.wire.services import fill_payload, payload_feedback
+from dynamics_ros.wire.services import fill_payload
 from dynamics_ros_msgs.action import IdentifyPayload
 from dynamics_ros_msgs.msg import ExternalWrench
 
@@ -64,7 +64,7 @@ class WristSensorInput:
         output: publisher of the measured wrench.
     """
 
-    def __init__(self, component: RobotComponent[ContactParameters]) -> None:
+    def __init__(self, component: Component[ContactParameters]) -> None:
         """Subscribe to the topic of the parameters, and create output, action and service."""
         self._component, self._context = component, component.context
         node, self._topic = component.node, self.values.topic
@@ -87,11 +87,6 @@ class WristSensorInput:
     def values(self) -> WristSensorParameters:
         """Parameters of the sensor."""
         return self._component.values.wrist_sensor
-
-    @property
-    def outputs(self) -> list[Output]:
-        """Publishers of the measured wrench, without and with its covariance."""
-        return [self._output, self._estimate]
 
     def _take(self, message: WrenchStamped) -> None:
         self._last = time.monotonic()
@@ -280,9 +275,7 @@ class WristSensorAction(WatchAction[SensorEstimate]):
 
     kind, name = IdentifyPayload, 'identify_wrist_sensor'
 
-    def __init__(
-        self, component: RobotComponent[ContactParameters], sensor: WristSensorInput
-    ) -> None:
+    def __init__(self, component: Component[ContactParameters], sensor: WristSensorInput) -> None:
         """Create the action."""
         super().__init__(component)
         self._sensor = sensor
@@ -293,20 +286,13 @@ class WristSensorAction(WatchAction[SensorEstimate]):
         frame = sensor.frame(robot)
         if request.frame and self.context.names.frame_of(request.frame) != frame:
             raise InvalidArgumentError('frame', repr(request.frame), f"the sensor's: {frame!r}")
-        if request.empty:
-            raise InvalidArgumentError('empty', 'true', 'false: the bias is identified as well')
         duration = self.checked_duration(request.duration, DURATION)
         identifier = WristSensorIdentifier(robot, frame, was_reversed=sensor.values.reversed)
         return WristSensorWatch(sensor, identifier, duration)
 
     def feedback(self, watcher: WristSensorWatch, elapsed: float) -> Any:
         """Return the number of readings and postures and, once identifiable, the mass."""
-        try:
-            payload = watcher.estimate().payload
-        except DynamicsRosError:
-            payload = None
-        identifier = watcher.identifier
-        return payload_feedback(elapsed, identifier.samples, identifier.postures, payload)
+        return payload_feedback(watcher, elapsed)
 
     async def finish(self, estimate: SensorEstimate, request: Any, result: Any) -> None:
         """Fill the result, log the bias, and apply both if the goal asks for it."""

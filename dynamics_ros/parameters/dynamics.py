@@ -92,30 +92,6 @@ NO_PAYLOAD = PayloadParameters()
 
 
 @dataclass(frozen=True)
-class IdentificationParameters:
-    """Parameters of the action identify_payload: duration, efforts and friction."""
-
-    duration: float = parameter(
-        10.0, 'Duration of the recording if a goal gives none', 's', (0.1, 600.0)
-    )
-    effort: EffortSettings = field(default_factory=EffortSettings)
-    friction: LoadedFrictionSettings = field(default_factory=LoadedFrictionSettings)
-
-
-@dataclass(frozen=True)
-class FeedForwardParameters:
-    """Feed-forward efforts of ~/compute_trajectory_efforts."""
-
-    robot_carries_itself: bool = parameter(
-        False, 'The robot compensates its own weight, so efforts do not include gravity torques'
-    )
-    friction_compensation: float = parameter(
-        1.0, 'Share of the friction that efforts compensate', limits=(0.0, 1.0)
-    )
-    friction: LoadedFrictionSettings = field(default_factory=LoadedFrictionSettings)
-
-
-@dataclass(frozen=True)
 class DynamicsParameters(CommandingParameters):
     """Parameters of dynamics_node."""
 
@@ -132,5 +108,10 @@ class DynamicsParameters(CommandingParameters):
         choices=('hold', 'zero'),
     )
     payload: PayloadParameters = field(default_factory=PayloadParameters)
-    feed_forward: FeedForwardParameters = field(default_factory=FeedForwardParameters)
-    identification: IdentificationParameters = field(default_factory=IdentificationParameters)
+    robot_carries_itself: bool = parameter(
+        False,
+        'The robot compensates its own weight, so ~/compute_trajectory_efforts does not include '
+        'gravity torques',
+    )
+    effort: EffortSettings = field(default_factory=EffortSettings)
+    friction: LoadedFrictionSettings = field(default_factory=LoadedFrictionSettings)

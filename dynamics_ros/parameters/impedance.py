@@ -5,10 +5,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from dynamics_ros.control import SetpointLimits
 from dynamics_ros.estimation.contact_settings import LoadedFrictionSettings
-from dynamics_ros.parameters.robot import DIRECTIONS, TargetParameters, fixed
+from dynamics_ros.parameters.robot import TargetParameters, fixed
 from dynamics_ros.settings import parameter
 
 MAX_STIFFNESS = 1e5
@@ -72,60 +73,16 @@ class JointRangeParameters:
         'rad or m',
         (0.0, 10.0),
     )
-    stiffness: float = parameter(50.0, 'Stiffness of that spring', 'Nm/rad or N/m', (0.0, 1e5))
-
-
-@dataclass(frozen=True)
-class EnergyParameters:
-    """Energy tank for the work of the torques, except that of gravity and friction."""
-
-    capacity: float = parameter(
-        float('inf'),
-        'Capacity of the tank, which is filled at activation and by ~/acknowledge. With an empty '
-        'tank the arm only brakes; inf: no limit',
-        'J',
-        (0.0, 1e6),
-        may_be_infinite=True,
-    )
+    stiffness: ClassVar[float] = 50.0
+    """Stiffness of that spring [Nm/rad or N/m]."""
 
 
 @dataclass(frozen=True)
 class GuidingParameters:
-    """Hand guiding: locked directions, walls, damping and speed limits."""
+    """Hand guiding: damping and speed limits."""
 
-    locked: tuple[str, ...] = parameter(
-        (),
-        'Locked directions in root axes: along x y z, and around them rx ry rz',
-        choices=DIRECTIONS,
-    )
-    lower: tuple[float, ...] = parameter(
-        (),
-        'Walls: smallest x y z of the tool in the root frame. Empty: none',
-        'm',
-        (-1e6, 1e6),
-        sizes=(0, 3),
-    )
-    upper: tuple[float, ...] = parameter(
-        (),
-        'Walls: largest x y z of the tool in the root frame. Empty: none',
-        'm',
-        (-1e6, 1e6),
-        sizes=(0, 3),
-    )
-    stiffness: tuple[float, ...] = parameter(
-        (1000.0, 1000.0, 1000.0, 20.0, 20.0, 20.0),
-        'Stiffness of locked directions and walls, along and around x y z',
-        'N/m, Nm/rad',
-        (0.0, 1e5),
-        sizes=(6,),
-    )
-    damping: tuple[float, ...] = parameter(
-        (10.0, 10.0, 10.0, 0.5, 0.5, 0.5),
-        'Damping of free directions, along and around x y z',
-        'Ns/m, Nms/rad',
-        (0.0, 1e4),
-        sizes=(6,),
-    )
+    damping: ClassVar[tuple[float, ...]] = (10.0, 10.0, 10.0, 0.5, 0.5, 0.5)
+    """Damping of the tool, along and around x y z [Ns/m, Nms/rad]."""
     speed: float = parameter(
         0.25,
         'Speed of the tool from which it is braked; inf: no limit',
@@ -247,6 +204,5 @@ class ImpedanceParameters(TargetParameters):
     posture: PostureParameters = field(default_factory=PostureParameters)
     torque: TorqueParameters = field(default_factory=TorqueParameters)
     joint_range: JointRangeParameters = field(default_factory=JointRangeParameters)
-    energy: EnergyParameters = field(default_factory=EnergyParameters)
     guiding: GuidingParameters = field(default_factory=GuidingParameters)
     collision: CollisionParameters = field(default_factory=CollisionParameters)

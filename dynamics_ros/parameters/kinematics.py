@@ -10,44 +10,15 @@ from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.parameters.robot import COLLISION_MARGIN, PUBLISH_RATE, fixed
 from dynamics_ros.settings import parameter
 
-
-@dataclass(frozen=True)
-class MarkerParameters:
-    """Markers of frames and centre of mass for RViz."""
-
-    rate: float = parameter(
-        20.0, 'Maximum rate of marker messages; 0: one for every joint state', 'Hz', minimum=0.0
-    )
-    axis_length: float = parameter(
-        0.1,
-        'Length of the axes of a frame, twice the diameter of the centre of mass',
-        'm',
-        minimum=0.001,
-    )
+MAX_TIMEOUT = 60.0
+"""Longest time limit of a search [s]."""
 
 
 @dataclass(frozen=True)
 class InverseKinematicsParameters:
     """Defaults of the service compute_inverse_kinematics."""
 
-    timeout: float = parameter(0.1, 'Time limit if a request gives none', 's', (0.001, 60.0))
-    max_timeout: float = parameter(
-        5.0, 'Longest time limit that a request may ask for', 's', (0.001, 60.0)
-    )
-    position_tolerance: float = parameter(
-        1e-5, 'Largest distance to the target of a solution', 'm', minimum=1e-9
-    )
-    rotation_tolerance: float = parameter(
-        1e-5, 'Largest angle to the target of a solution', 'rad', minimum=1e-9
-    )
-
-    @property
-    def tolerances(self) -> dict[str, float]:
-        """The tolerances by name [m, rad]."""
-        return {
-            'position_tolerance': self.position_tolerance,
-            'rotation_tolerance': self.rotation_tolerance,
-        }
+    timeout: float = parameter(0.1, 'Time limit if a request gives none', 's', (0.001, MAX_TIMEOUT))
 
     def time_limit(self, requested: float) -> float:
         """Return the time limit of a request, which may be 0 for the default [s].
@@ -56,8 +27,8 @@ class InverseKinematicsParameters:
             InvalidArgumentError: the limit is negative or longer than the node allows.
         """
         timeout = requested or self.timeout
-        if not 0.0 < timeout <= self.max_timeout:
-            expected = f'0 to {self.max_timeout:g} s'
+        if not 0.0 < timeout <= MAX_TIMEOUT:
+            expected = f'0 to {MAX_TIMEOUT:g} s'
             raise InvalidArgumentError('timeout', f'{timeout:g} s', expected)
         return timeout
 
@@ -86,19 +57,7 @@ class KinematicsParameters:
         'Provide the services compute_fk and compute_ik of MoveIt; needs moveit_msgs. Do not set '
         'it together with move_group in the same namespace, which has services of these names',
     )
-    group_name: str = parameter(
-        '',
-        'Name of the group of compute_ik: the chain to the first of frames. Empty: requests may '
-        'use any name',
-    )
-    avoid_collisions_policy: str = parameter(
-        'error',
-        'Answer to a request of compute_ik with avoid_collisions where collisions cannot be '
-        'checked. error: an error; ignore: solutions of all requests disregard collisions',
-        choices=('error', 'ignore'),
-    )
     collision_margin: float = parameter(0.01, COLLISION_MARGIN, 'm', (0.0, 1.0))
-    markers: MarkerParameters = field(default_factory=MarkerParameters)
     inverse_kinematics: InverseKinematicsParameters = field(
         default_factory=InverseKinematicsParameters
     )

@@ -16,52 +16,52 @@ fixed = partial(parameter, read_only=True)
 """Creates a field, as ``parameter``, of a parameter that is fixed at start."""
 
 REMOVED = {
-    'feed_forward.refuse_beyond_limits': 'the violations that ~/compute_trajectory_efforts returns',
-    'thresholds.acceleration': 'unexplained.* of calibrate_robot, or thresholds.velocity',
-    **dict.fromkeys(('unexplained.lowest', 'unexplained.highest'), 'nothing: remove the line'),
-    'thresholds.sigmas': 'thresholds.false_alarms_per_hour; 0 means 5 standard deviations',
-    'markers.torque_scale': 'markers.force_scale: torque arrows have five times its length',
-    'stiffness_frame': 'stiffness, a 6 x 6 matrix in the axes of the root frame',
-    'twist_reference': 'local_world_aligned; ~/compute_forward_kinematics has others',
-    'markers.center_of_mass_diameter': 'markers.axis_length',
-    **dict.fromkeys(
-        [f'gravity_source.{x}' for x in ('kind', 'level_frame', 'time_constant', 'least_angle')],
-        '~/set_gravity of dynamics_node, from a node that filters the IMU',
-    ),
-    'marker_topics': 'RViz or Foxglove, which show markers; the page draws forces itself',
-    **dict.fromkeys(('contact_topic', 'gravity_topic', 'simulator'), 'a remapping: -r OLD:=NEW'),
-    'feet.normal': 'the frame of odom, whose z axis has to be the normal of the ground',
-    **dict.fromkeys(
-        (
-            *('collision.torque_gain', 'collision.admittance'),
-            *('collision.speed', 'collision.distance'),
+    name: instead
+    for instead, names in {
+        'nothing: remove the line': 'unexplained.lowest unexplained.highest group_name',
+        'stiffness, a 6 x 6 matrix in the axes of the root frame': 'stiffness_frame',
+        'torque.limit, and setpoint.linear_lead, which bounds the springs': 'energy.capacity',
+        'the mode impedance, with a stiffness of 0 along the directions that are free': (
+            'guiding.locked guiding.lower guiding.upper guiding.stiffness'
         ),
-        'collision.reaction stop or float',
-    ),
-    **dict.fromkeys(
-        (
-            f'publish_rates.{output}'
-            for output in (
-                *('external_torques', 'contact_state', 'foot_contacts', 'wrench', 'estimate'),
-                *('pose', 'twist', 'tf', 'gravity_torques', 'gravity_commands'),
-            )
+        'the field of that name in requests': """
+            inverse_kinematics.position_tolerance inverse_kinematics.rotation_tolerance""",
+        'a timeout of up to 60 s in a request': 'inverse_kinematics.max_timeout',
+        'effort.* and friction.*; a goal has the duration': 'identification.',
+        'friction.* and robot_carries_itself': 'feed_forward.',
+        'its former default, which is a constant now': """
+            plausibility.sigmas plausibility.velocity plausibility.effort adaptation.speed
+            adaptation.margin feet.force_threshold thresholds.release location.rate
+            markers.diameter wrench.length_scale location.friction tare.max_deviation
+            location.max_deviation location.resolution tare.max_velocity joint_range.guard_rate
+            largest_inertia blending_time speed.joint_scale ground_truth_rate load_friction
+            command_mode markers.rate markers.axis_length markers.center_of_mass_diameter
+            joint_range.stiffness guiding.damping""",
+        'publish_rate, for all outputs of the node': 'publish_rates.',
+        'collision.reaction stop or float': """
+            collision.torque_gain collision.admittance collision.speed collision.distance""",
+        '~/set_gravity of dynamics_node, from a node that filters the IMU': 'gravity_source.',
+        'a remapping: -r OLD:=NEW': 'contact_topic gravity_topic simulator',
+        'RViz or Foxglove, which show markers; the page draws forces itself': 'marker_topics',
+        'the violations that ~/compute_trajectory_efforts returns': (
+            'feed_forward.refuse_beyond_limits'
         ),
-        'publish_rate, for all outputs of the node',
-    ),
-    **dict.fromkeys(
-        (
-            *('plausibility.sigmas', 'plausibility.velocity', 'plausibility.effort'),
-            *('adaptation.speed', 'adaptation.margin', 'feet.force_threshold'),
-            *('thresholds.release', 'location.rate', 'markers.diameter'),
-            *('wrench.length_scale', 'location.friction', 'tare.max_deviation'),
-            *('location.max_deviation', 'location.resolution', 'tare.max_velocity'),
-            *('joint_range.guard_rate', 'largest_inertia', 'blending_time', 'speed.joint_scale'),
-            *('ground_truth_rate', 'load_friction', 'command_mode'),
-        ),
-        'its former default, which is a constant now',
-    ),
+        'unexplained.* of calibrate_robot, or thresholds.velocity': 'thresholds.acceleration',
+        'thresholds.false_alarms_per_hour; 0 means 5 standard deviations': 'thresholds.sigmas',
+        'markers.force_scale: torque arrows have five times its length': 'markers.torque_scale',
+        'local_world_aligned; ~/compute_forward_kinematics has others': 'twist_reference',
+        'the frame of odom, whose z axis has to be the normal of the ground': 'feet.normal',
+        'coal, or requests without avoid_collisions': 'avoid_collisions_policy',
+    }.items()
+    for name in names.split()
 }
-"""Parameters of earlier versions, which are refused, and what to use now."""
+"""Parameters of earlier versions, which are refused, and what to use now; ``group.`` is a group."""
+
+
+def instead_of(name: str) -> str:
+    """Return what to use instead of a parameter of an earlier version; '' for any other."""
+    return REMOVED.get(name, REMOVED.get(f'{name.partition(".")[0]}.', ''))
+
 
 DIRECTIONS = ('x', 'y', 'z', 'rx', 'ry', 'rz')
 """Directions along and around the axes."""
@@ -71,20 +71,19 @@ COLLISION_MARGIN = 'Distance that links keep from each other and from the obstac
 PUBLISH_RATE = 'Maximum rate of each output; 0: one message for every joint state'
 
 
-def description_file(otherwise: str) -> str:
-    """Return the field of the file of the robot; ``otherwise`` says what an empty one means."""
-    value: str = fixed(
+@dataclass(frozen=True)
+class DescriptionParameters:
+    """File of the robot's description, for a node that may also get it otherwise."""
+
+    robot_description_file: str = fixed(
         '',
         'File of the robot, used if robot_description is empty: URDF, xacro (its name ends in '
-        f'.xacro), MJCF or SDF. Relative to the folder of the start. Empty: {otherwise}',
+        '.xacro), MJCF or SDF. Relative to the folder of the start. Empty: the topic '
+        'robot_description, or of robot_simulator the seven-joint arm of this package',
     )
-    return value
-
-
-def description_arguments() -> tuple[str, ...]:
-    """Return the field of the arguments of a xacro file."""
-    value: tuple[str, ...] = fixed((), 'Arguments of the xacro file, each name:=value')
-    return value
+    robot_description_arguments: tuple[str, ...] = fixed(
+        (), 'Arguments of the xacro file, each name:=value'
+    )
 
 
 COMMANDED = 'command_joints'
@@ -176,12 +175,10 @@ class LockedJointParameters:
 
 
 @dataclass(frozen=True)
-class RobotParameters:
+class RobotParameters(DescriptionParameters):
     """Parameters of the robot and its state; shared by all nodes of a process."""
 
     robot_description: str = parameter('', 'URDF as XML text. Empty: robot_description_file')
-    robot_description_file: str = description_file('wait for the topic robot_description')
-    robot_description_arguments: tuple[str, ...] = description_arguments()
     root_joint: str = parameter(
         'fixed',
         'Joint between the world and the root link. floating and planar need the topic odom',

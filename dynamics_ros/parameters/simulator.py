@@ -6,16 +6,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dynamics_ros.parameters.robot import description_arguments, description_file, fixed
+from dynamics_ros.parameters.robot import DescriptionParameters, fixed
 
 
 @dataclass(frozen=True)
-class SimulatorParameters:
+class SimulatorParameters(DescriptionParameters):
     """Parameters of robot_simulator; all are fixed at start."""
 
     robot_description: str = fixed('', 'URDF as XML text. Empty: robot_description_file')
-    robot_description_file: str = description_file('the seven-joint arm of this package')
-    robot_description_arguments: tuple[str, ...] = description_arguments()
     tool_frame: str = fixed(
         '', 'Frame whose ground truth is published. Empty: the end of the longest chain'
     )

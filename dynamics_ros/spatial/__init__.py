@@ -6,7 +6,6 @@ Works on floats, NumPy arrays and symbolic scalars; imports no other room of thi
 """
 
 from .arrays import stack
-from .euler_angles import EULER_XYZ, EULER_ZXZ, EULER_ZYX, EULER_ZYZ, EulerAngles
 from .exponential import (
     exp_left_jacobian,
     exp_matrix,
@@ -45,13 +44,18 @@ from .rotation import (
     quaternion_to_matrix,
     rotation_about,
 )
-from .rotation_parametrization import RotationParametrization
 from .rotation_parametrizations import (
     ANGLE_AXIS,
     DIRECTION_COSINES,
+    EULER_XYZ,
+    EULER_ZXZ,
+    EULER_ZYX,
+    EULER_ZYZ,
     QUATERNION,
     ROTATION_VECTOR,
     ROTATIONS,
+    EulerAngles,
+    RotationParametrization,
 )
 from .rotation_steps import (
     box_minus,

@@ -9,6 +9,7 @@ zero, so their Taylor series are used there; values and derivatives are accurate
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from dynamics_ros.errors import SingularParametrizationError
 
@@ -140,31 +141,24 @@ def log_right_jacobian(phi: Vector3) -> Matrix3:
 def _series(squared: Scalar, first: float, start: int) -> Scalar:
     """Sum over k of (-t^2)^k / (first (start+1)(start+2)...), nine terms by Horner's rule."""
     terms = [1.0 / first]
-    n = start
-    for _ in range(8):
+    for n in range(start, start + 16, 2):
         terms.append(-terms[-1] / ((n + 1) * (n + 2)))
-        n += 2
-    result: Scalar = terms[-1]
-    for term in reversed(terms[:-1]):
-        result = result * squared + term
-    return result
+    return _polynomial(terms, squared)
 
 
 def _log_series(squared: Scalar) -> Scalar:
     """1/12 + t^2/720 + t^4/30240 + ...; coefficients |B_2k| / (2k)! with Bernoulli numbers B."""
-    terms = (
-        1.0 / 12.0,
-        1.0 / 720.0,
-        1.0 / 30240.0,
-        1.0 / 1209600.0,
-        1.0 / 47900160.0,
-        691.0 / 1307674368000.0,
-        1.0 / 74724249600.0,
-        3617.0 / 10670622842880000.0,
-    )
+    denominators = (12.0, 720.0, 30240.0, 1209600.0, 47900160.0)
+    terms = [1.0 / x for x in denominators]
+    terms += [691.0 / 1307674368000.0, 1.0 / 74724249600.0, 3617.0 / 10670622842880000.0]
+    return _polynomial(terms, squared)
+
+
+def _polynomial(terms: Sequence[float], x: Scalar) -> Scalar:
+    """Sum over k of terms[k] x^k, by Horner's rule."""
     result: Scalar = terms[-1]
     for term in reversed(terms[:-1]):
-        result = result * squared + term
+        result = result * x + term
     return result
 
 

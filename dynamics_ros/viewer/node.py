@@ -34,7 +34,7 @@ from dynamics_ros.nodes.parameters import ParameterSet, check_undeclared
 from dynamics_ros.nodes.process import Application, run
 from dynamics_ros.nodes.robot_request import Description, DescriptionFile
 from dynamics_ros.parameters.contact import ArrowParameters
-from dynamics_ros.parameters.robot import description_arguments, description_file, fixed
+from dynamics_ros.parameters.robot import DescriptionParameters, fixed
 from dynamics_ros.reasons import KEY
 from dynamics_ros.robot import Robot
 from dynamics_ros_msgs.msg import ContactState, ExternalWrench
@@ -70,7 +70,7 @@ SILENT_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
-class ViewerParameters:
+class ViewerParameters(DescriptionParameters):
     """Parameters of the viewer; all are read-only after the start."""
 
     host: str = fixed(
@@ -86,8 +86,6 @@ class ViewerParameters:
     open: bool = fixed(False, 'Open the page in a browser')
     rate: float = fixed(20.0, 'Pictures per second', unit='Hz', minimum=0.1, maximum=100.0)
     robot_description: str = fixed('', 'URDF as XML text. Empty: robot_description_file')
-    robot_description_file: str = description_file('wait for the topic')
-    robot_description_arguments: tuple[str, ...] = description_arguments()
     frame_prefix: str = fixed('', 'Before every frame of messages, as of the nodes', is_frame=True)
     force_scale: float = fixed(
         ArrowParameters.force_scale,

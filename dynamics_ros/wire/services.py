@@ -36,7 +36,6 @@ from dynamics_ros.wire.conversions import (
     pose_values,
     time_message,
 )
-from dynamics_ros_msgs.action import IdentifyPayload
 from dynamics_ros_msgs.msg import Payload
 
 NOT_GIVEN = Pose()
@@ -441,13 +440,3 @@ def fill_payload(result: Any, estimate: PayloadEstimate, head: Header) -> None:
     result.inertia_observable = [bool(estimate.inertia_observable[ij]) for ij in UPPER]
     result.residual = estimate.residual
     result.samples = estimate.samples
-
-
-def payload_feedback(
-    elapsed: float, samples: int, postures: int = 0, estimate: PayloadEstimate | None = None
-) -> IdentifyPayload.Feedback:
-    """Return the feedback of an action after a time [s]; the mass is NaN without an estimate."""
-    mass = estimate.mass if estimate else math.nan
-    deviation = estimate.mass_deviation if estimate else math.nan
-    counts = {'samples': samples, 'postures': postures}
-    return IdentifyPayload.Feedback(elapsed=elapsed, mass=mass, mass_deviation=deviation, **counts)

@@ -106,60 +106,30 @@ def test_frame_accelerations_are_the_derivative_of_the_twist(pair, state, refere
     assert_agrees(robot.frame_acceleration(q, v, a, frame, reference), J @ a + J_dot @ v)
 
 
-def test_inverse_dynamics(pair, state):
+SAME = {
+    'inverse_dynamics': 'qva',
+    'forward_dynamics': 'qvt',
+    'gravity': 'q',
+    'nonlinear_effects': 'qv',
+    'coriolis': 'qv',
+    'mass_matrix': 'q',
+    'mass_matrix_inverse': 'q',
+    'kinetic_energy': 'qv',
+    'potential_energy': 'q',
+    'center_of_mass': 'q',
+}
+"""Methods of both, and their arguments."""
+
+
+@pytest.mark.parametrize('name', SAME)
+def test_quantities(pair, state, name):
     robot, peer = pair
-    q, v, a, *_ = state
-    assert_agrees(robot.inverse_dynamics(q, v, a), peer.inverse_dynamics(q, v, a))
-
-
-def test_inverse_dynamics_with_external_wrenches(pair, state):
-    robot, peer = pair
-    q, v, a, _, wrenches = state
-    assert_agrees(
-        robot.inverse_dynamics(q, v, a, wrenches), peer.inverse_dynamics(q, v, a, wrenches)
-    )
-
-
-def test_gravity(pair, state):
-    robot, peer = pair
-    assert_agrees(robot.gravity(state[0]), peer.gravity(state[0]))
-
-
-def test_nonlinear_effects(pair, state):
-    robot, peer = pair
-    q, v, *_ = state
-    assert_agrees(robot.nonlinear_effects(q, v), peer.nonlinear_effects(q, v))
-
-
-def test_coriolis_matrix(pair, state):
-    robot, peer = pair
-    q, v, *_ = state
-    assert_agrees(robot.coriolis(q, v), peer.coriolis(q, v))
-
-
-def test_mass_matrix(pair, state):
-    robot, peer = pair
-    assert_agrees(robot.mass_matrix(state[0]), peer.mass_matrix(state[0]))
-
-
-def test_inverse_of_the_mass_matrix(pair, state):
-    robot, peer = pair
-    assert_agrees(robot.mass_matrix_inverse(state[0]), peer.mass_matrix_inverse(state[0]))
-
-
-def test_forward_dynamics(pair, state):
-    robot, peer = pair
-    q, v, _, tau, _ = state
-    assert_agrees(robot.forward_dynamics(q, v, tau), peer.forward_dynamics(q, v, tau))
-
-
-def test_forward_dynamics_with_external_wrenches(pair, state):
-    robot, peer = pair
-    q, v, _, tau, wrenches = state
-    assert_agrees(
-        robot.forward_dynamics(q, v, tau, wrenches),
-        peer.forward_dynamics(q, v, tau, wrenches),
-    )
+    *vectors, wrenches = state
+    arguments = [vectors['qvat'.index(x)] for x in SAME[name]]
+    ours, theirs = getattr(robot, name), getattr(peer, name)
+    assert_agrees(ours(*arguments), theirs(*arguments))
+    if name in ('inverse_dynamics', 'forward_dynamics'):
+        assert_agrees(ours(*arguments, wrenches), theirs(*arguments, wrenches))
 
 
 def test_momentum_observer_terms(pair, state):
@@ -168,11 +138,3 @@ def test_momentum_observer_terms(pair, state):
     p, beta = robot.momentum_observer_terms(q, v)
     assert_agrees(p, peer.mass_matrix(q) @ v)
     assert_agrees(beta, peer.coriolis(q, v).T @ v - peer.gravity(q))
-
-
-def test_energies_and_centre_of_mass(pair, state):
-    robot, peer = pair
-    q, v, *_ = state
-    assert_agrees(robot.kinetic_energy(q, v), peer.kinetic_energy(q, v))
-    assert_agrees(robot.potential_energy(q), peer.potential_energy(q))
-    assert_agrees(robot.center_of_mass(q), peer.center_of_mass(q))

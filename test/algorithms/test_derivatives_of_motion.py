@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives with wrenches, of hybrid dynamics and in contact: sweeps, differences, Pinocchio."""
+"""Derivatives with wrenches and in contact: sweeps, differences, Pinocchio."""
 
 from __future__ import annotations
 
@@ -86,36 +86,6 @@ def test_forward_dynamics_under_wrenches(robot, seed):
     turned = robot.wrench_torques_derivative(s.q, wrenches)
     by_q = next(differences(robot, lambda q: robot.wrench_torques(q, wrenches), s.q))
     assert_close(turned, by_q, DIFFERENCE, 10.0)
-
-
-@pytest.mark.parametrize('under_wrenches', [False, True])
-@FEW
-@given(robots(joints=(1, 4)), SEEDS, st.randoms(use_true_random=False))
-def test_hybrid_dynamics(under_wrenches, robot, seed, random):
-    s = random_state(robot, seed)
-    wrenches = wrenches_on(robot, seed) if under_wrenches else None
-    mask = np.array([random.random() < 0.5 for _ in range(robot.nv)])
-
-    def both(*state):
-        return np.concatenate(robot.hybrid_dynamics(*state, mask, wrenches))
-
-    found = robot.hybrid_dynamics_derivatives(s.q, s.v, s.a, s.tau, mask, wrenches)
-    expected = differences(robot, both, s.q, s.v, s.a, s.tau)
-    # Accelerations of light branches are large: their differences are off by as much.
-    size = 1.0 + np.abs(both(s.q, s.v, s.a, s.tau)).max()
-    for of_a, of_tau, theirs in zip(found[:4], found[4:], expected, strict=True):
-        assert_close(np.concatenate([of_a, of_tau]), theirs, DIFFERENCE, 10.0 * size)
-    nothing, everything = np.zeros(robot.nv, bool), np.ones(robot.nv, bool)
-    free = robot.hybrid_dynamics_derivatives(s.q, s.v, s.a, s.tau, nothing)
-    for ours, theirs in zip(
-        (free.a_dq, free.a_dv, free.a_dtau), robot.forward_dynamics_derivatives(s.q, s.v, s.tau)
-    ):
-        assert_close(ours, theirs, LAW * 10, 10.0)
-    led = robot.hybrid_dynamics_derivatives(s.q, s.v, s.a, s.tau, everything)
-    for ours, theirs in zip(
-        (led.tau_dq, led.tau_dv, led.tau_da), robot.inverse_dynamics_derivatives(s.q, s.v, s.a)
-    ):
-        assert_close(ours, theirs)
 
 
 HELD = ['point', 'normal', 'surface', 'position', 'revolute', 'pose']
@@ -304,6 +274,20 @@ def test_torques_of_a_motion_in_contact(criterion, kind, robot, seed):
     )
     for of_tau, of_f, theirs in zip(found[:3], found[3:], differences(robot, needed, q, s.v, a)):
         assert_close(np.concatenate([of_tau, of_f]), theirs, DIFFERENCE, 10.0 * size)
+
+
+def test_hybrid_dynamics_without_contacts_at_its_ends(anymal):
+    s = random_state(anymal, 0)
+    ends = []
+    for mask in np.zeros(anymal.nv, bool), np.ones(anymal.nv, bool):
+        ends.append(constrained_hybrid_dynamics_derivatives(anymal, s.q, s.v, s.a, s.tau, mask, []))
+    free, led = ends
+    forward = anymal.forward_dynamics_derivatives(s.q, s.v, s.tau)
+    for ours, theirs in zip((free.a_dq, free.a_dv, free.a_dtau), forward, strict=True):
+        assert_close(ours, theirs, LAW * 10, 10.0)
+    inverse = anymal.inverse_dynamics_derivatives(s.q, s.v, s.a)
+    for ours, theirs in zip((led.tau_dq, led.tau_dv, led.tau_da), inverse, strict=True):
+        assert_close(ours, theirs)
 
 
 def test_torques_that_are_not_unique_have_no_derivatives(anymal):

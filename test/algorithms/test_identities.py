@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from laws import assert_close, rate
 from patience import examples
-from random_robots import SEEDS, random_robot, random_state, robots
-from tolerances import AGAINST_PINOCCHIO, DIFFERENCE, DIFFERENCE_STEP, EXACT, LAW, SIMULATED
+from random_robots import SEEDS, random_state, robots
+from tolerances import AGAINST_PINOCCHIO, DIFFERENCE, EXACT, LAW
 
 from benchmarks.pinocchio_peer import PinocchioPeer
 from benchmarks.robots import urdf_path
@@ -24,19 +24,6 @@ FEW = examples(8)
 """Every random robot is traced anew, a tenth of a second for each quantity."""
 
 WEIGHTLESS = (0.0, 0.0, 0.0)
-
-
-def simulate(robot, q, v, torques, duration=0.1, step=2e-4):
-    """States of a simulation by midpoint steps on the manifold."""
-    states = [(q, v)]
-    for _ in range(round(duration / step)):
-        a = robot.forward_dynamics(q, v, torques)
-        middle_q = robot.integrate(q, 0.5 * step * v)
-        middle_v = v + 0.5 * step * a
-        a = robot.forward_dynamics(middle_q, middle_v, torques)
-        q, v = robot.integrate(q, step * middle_v), v + step * a
-        states.append((q, v))
-    return states
 
 
 @FEW
@@ -75,18 +62,6 @@ def test_kinetic_energy_changes_by_the_power_of_torques_and_gravity(robot, seed)
     assert_close(rate(robot.kinetic_energy, robot, s, a), power, DIFFERENCE, scale)
 
 
-@examples(2)
-@given(robots(joints=(2, 4)), SEEDS)
-def test_a_simulation_conserves_energy(robot, seed):
-    s = random_state(robot, seed)
-    energies = [
-        robot.kinetic_energy(q, v) + robot.potential_energy(q)
-        for q, v in simulate(robot, s.q, 0.5 * s.v, np.zeros(robot.nv))[::50]
-    ]
-    kinetic = robot.total_mass * 9.81
-    assert_close(np.array(energies), energies[0], SIMULATED, kinetic)
-
-
 @FEW
 @given(robots(roots=('floating',), gravity=WEIGHTLESS), SEEDS)
 def test_momentum_does_not_change_without_external_force(robot, seed):
@@ -106,15 +81,6 @@ def test_hybrid_dynamics_agrees_with_inverse_dynamics_between_its_ends(robot, se
     assert np.array_equal(a[prescribed], s.a[prescribed])
     assert np.array_equal(tau[~prescribed], s.tau[~prescribed])
     assert_close(robot.inverse_dynamics(s.q, s.v, a), tau, LAW, np.abs(a).max())
-
-
-@pytest.mark.parametrize('root', ['fixed', 'floating', 'planar'])
-def test_the_random_robots_have_joints_of_every_kind(root):
-    made = [random_robot(seed, 5, root) for seed in range(40)]
-    kinds = {joint.kind.name for robot in made for joint in robot.model.joints}
-    assert {'revolute', 'continuous', 'prismatic'} <= kinds
-    assert any(robot.model.has_mimic_joints for robot in made)
-    assert any(len(robot.frame_names) > len(robot.body_names) + 1 for robot in made)
 
 
 @FEW
@@ -159,17 +125,6 @@ def test_a_base_has_the_map_of_the_cheat_sheet_behind_its_rotation(robot, seed):
     expected[:3, :3] = R
     expected[[6, 3, 4, 5], 3:6] = 0.5 * H_bar.T
     assert_close(robot.rate_map(q), expected, EXACT)
-
-
-def test_it_is_the_rate_along_which_pinocchio_integrates():
-    text = urdf_path('ur5').read_text()
-    robot = Robot.from_urdf(text, 'floating', backend='python')
-    peer = PinocchioPeer(text, robot)
-    q, v = robot.random_configuration(5), np.random.default_rng(5).normal(size=robot.nv)
-    theirs, step = peer.configuration(q), DIFFERENCE_STEP * peer.velocity(v)
-    ahead, behind = (pin.integrate(peer.model, theirs, sign * step) for sign in (1.0, -1.0))
-    expected = (ahead - behind) / (2.0 * DIFFERENCE_STEP)
-    assert_close(robot.configuration_rate(q, v), expected, DIFFERENCE)
 
 
 def pose_in_parent(robot, q, body):

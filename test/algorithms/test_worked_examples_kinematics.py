@@ -13,14 +13,9 @@ from tolerances import EXACT, PRINTED
 from dynamics_ros import Robot
 from dynamics_ros.control import (
     Level,
-    Task,
     WholeBodyProblem,
-    null_space_projector,
     pose_error,
-    solve_equal,
     solve_hierarchy,
-    solve_prioritized,
-    solve_task,
 )
 from dynamics_ros.multibody.end_effector import (
     analytical_jacobian,
@@ -95,12 +90,12 @@ def test_example_2_8_7_geometric_jacobian(arm, angles):
 def tasks():
     robot = Robot.from_urdf(planar_arm((1.0, 1.0, 1.0)), backend='python')
     q = np.array([np.pi / 6, np.pi / 3, np.pi / 3])
-    end = Task(robot.jacobian(q, 'tip')[[0, 2]], np.ones(2))
-    return end, Task(np.eye(3)[:2], np.zeros(2))
+    end = Level.equality(robot.jacobian(q, 'tip')[[0, 2]], np.ones(2))
+    return end, Level.equality(np.eye(3)[:2], np.zeros(2))
 
 
-def squared(error):
-    return float(error @ error)
+def squared(level, x):
+    return level.violation(x) ** 2
 
 
 def test_example_2_9_1_jacobian(tasks):
@@ -111,30 +106,30 @@ def test_example_2_9_1_jacobian(tasks):
 
 def test_example_2_9_1_the_end_alone(tasks):
     end, joints = tasks
-    x = solve_task(end)
+    x = solve_hierarchy([end]).x
     assert_close(x, np.array([0.069, -0.560, -0.595]), PRINTED)  # eq. 2.225
     assert_close(end.matrix @ x, np.ones(2), EXACT)  # eq. 2.226
-    assert squared(end.error(x)) == pytest.approx(0.0, abs=EXACT)  # eq. 2.234
-    assert squared(joints.error(x)) == pytest.approx(0.319, abs=PRINTED)  # eq. 2.235
+    assert squared(end, x) == pytest.approx(0.0, abs=EXACT)  # eq. 2.234
+    assert squared(joints, x) == pytest.approx(0.319, abs=PRINTED)  # eq. 2.235
 
 
 def test_example_2_9_1_equal_priority(tasks):
     end, joints = tasks
-    x = solve_equal([end, joints])
+    x = solve_hierarchy([end + joints]).x
     assert_close(x, np.array([-0.133, -0.067, -1.132]), PRINTED)  # eq. 2.230
     assert_close(end.matrix @ x, np.array([1.039, 0.933]), PRINTED)  # eq. 2.231
-    assert squared(end.error(x)) == pytest.approx(0.0059, abs=0.1 * PRINTED)  # eq. 2.232
-    assert squared(joints.error(x)) == pytest.approx(0.0223, abs=0.1 * PRINTED)  # eq. 2.233
+    assert squared(end, x) == pytest.approx(0.0059, abs=0.1 * PRINTED)  # eq. 2.232
+    assert squared(joints, x) == pytest.approx(0.0223, abs=0.1 * PRINTED)  # eq. 2.233
 
 
 def test_example_2_9_1_strict_priority(tasks):
     end, joints = tasks
     N = np.array([[1.0, -2.0, 2.0], [-2.0, 4.0, -4.0], [2.0, -4.0, 4.0]]) / 9.0
-    assert_close(null_space_projector(end.matrix), N, EXACT)  # eq. 2.237
-    x = solve_prioritized([end, joints])
+    assert_close(np.eye(3) - np.linalg.pinv(end.matrix) @ end.matrix, N, EXACT)  # eq. 2.237
+    x = solve_hierarchy([end, joints]).x
     assert_close(x, np.array([-0.169, -0.085, -1.070]), PRINTED)  # eq. 2.238
-    assert squared(end.error(x)) == pytest.approx(0.0, abs=EXACT)  # eq. 2.239
-    assert squared(joints.error(x)) == pytest.approx(0.036, abs=PRINTED)  # eq. 2.240
+    assert squared(end, x) == pytest.approx(0.0, abs=EXACT)  # eq. 2.239
+    assert squared(joints, x) == pytest.approx(0.036, abs=PRINTED)  # eq. 2.240
 
 
 # Examples 2.9.7 and 2.9.8: three joints about z, y, x; the same goal by four errors.
@@ -167,7 +162,7 @@ def path_by_parameters(robot, parametrization):
         if np.linalg.norm(goal - chi) < CLOSE:
             break
         J = analytical_jacobian(robot, q, 'x', parametrization)[3:]
-        path.append(q + GAIN * solve_task(Task(J, goal - chi)))
+        path.append(q + GAIN * np.linalg.pinv(J) @ (goal - chi))
     return np.array(path)
 
 
@@ -179,7 +174,7 @@ def path_by_rotation_error(robot):
         error = pose_error(goal, robot.forward_kinematics(path[-1], 'x'))[3:]
         if np.linalg.norm(error) < CLOSE:
             break
-        step = solve_task(Task(robot.jacobian(path[-1], 'x')[3:], error))
+        step = np.linalg.pinv(robot.jacobian(path[-1], 'x')[3:]) @ error
         path.append(path[-1] + GAIN * step)
     return np.array(path)
 

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 
 import jax
@@ -38,6 +37,7 @@ def test_values_gradients_and_second_gradients(robot, name):
     wanted = getattr(robot, name)(*arrays)
     np.testing.assert_allclose(function(*arrays), wanted, rtol=1e-12)
     np.testing.assert_allclose(jax.jit(function)(*arrays), wanted, rtol=1e-12)
+    assert jax.jit(function)(*states(3, 0)).shape == (0, robot.nv)
     check_grads(function, arrays, order=2, modes=['rev'], rtol=1e-4)
 
 
@@ -72,17 +72,6 @@ def test_several_outputs_and_numbers():
         return y + 3.0 * z[1]
 
     np.testing.assert_allclose(jax.grad(loss)(x), [1.2, -2.0, 2.8])
-
-
-def test_xla_calls_a_target_without_a_callback():
-    robot = Robot.from_urdf(random_urdf(5, 4, ('revolute',)), backend='llvm')
-    function = jax.jit(jax_function(robot.kernel('inverse_dynamics')))
-    lowered = function.lower(*states(3)).as_text()
-    assert 'dynamics_ros_' in lowered
-    assert 'callback' not in lowered
-    for arrays in (states(3), states(3, 40)):
-        np.testing.assert_array_equal(function(*arrays), robot.inverse_dynamics(*arrays))
-    assert function(*states(3, 0)).shape == (0, robot.nv)
 
 
 def test_single_precision_stays():
@@ -126,48 +115,6 @@ def test_a_wrong_shape_is_refused():
         jax_function(kernel)(np.zeros(4, complex))
     with pytest.raises(TypeError, match=r'gravity\(\) takes 1 arrays \(q\), got 2'):
         jax_function(kernel)(np.zeros(4), np.zeros(4))
-
-
-@pytest.mark.parametrize('dtype', [np.float64, np.float32])
-def test_bound_inputs_are_those_of_each_kernel(dtype):
-    adjustable = COMPILED.adjustable()
-    robots = [adjustable.with_gravity([0.0, 0.0, g]) for g in (-9.81, 3.0)]
-    functions = [jax.jit(jax_function(robot.kernel('gravity'))) for robot in robots]
-    for leading in ((), (50,), (50,), ()):
-        (q,) = states(1, *leading)
-        for robot, function in zip(robots, functions):
-            found = function(q.astype(dtype))
-            tolerance = 1e-12 if dtype == np.float64 else 1e-4
-            np.testing.assert_allclose(found, robot.gravity(q), atol=tolerance, rtol=tolerance)
-
-
-def test_threads_call_one_function():
-    function, arrays = jax.jit(jax_function(COMPILED.kernel('forward_dynamics'))), states(3, 20)
-    wanted = COMPILED.forward_dynamics(*arrays)
-    found = {}
-
-    def work(i):
-        found[i] = [np.asarray(function(*(x[i] for x in arrays))) for _ in range(50)]
-
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for i in range(4):
-        np.testing.assert_allclose(found[i], [wanted[i]] * 50, rtol=1e-12)
-
-
-def test_where_xla_takes_no_target_it_calls_python(monkeypatch):
-    def refused(*_, **__):
-        raise ValueError('an unknown version')
-
-    robot = Robot.from_urdf(random_urdf(7, 4, ('revolute',)), backend='llvm')
-    monkeypatch.setattr(jax.ffi, 'register_ffi_target', refused)
-    arrays = states(3)
-    function = jax.jit(jax.vmap(jax_function(robot.kernel('inverse_dynamics'))))
-    wanted = robot.inverse_dynamics(*arrays)
-    np.testing.assert_allclose(function(*(x[None] for x in arrays)), wanted[None], rtol=1e-12)
 
 
 def test_what_is_no_kernel_is_refused():

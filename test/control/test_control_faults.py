@@ -119,21 +119,22 @@ def test_springs_of_joint_ranges_do_not_swing_a_light_wrist(dt):
 
 @pytest.mark.parametrize('name', ['arm', 'xarm7'])
 @pytest.mark.parametrize('rate', [250.0, 1000.0])
-def test_a_locked_tool_gives_way_only_for_a_moment_if_one_state_is_late(name, rate):
+def test_a_stiff_tool_gives_way_only_for_a_moment_if_one_state_is_late(name, rate):
     """A hand presses with 20 N while one state comes 20 ms late."""
 
     def deflections(late):
         cell = next(cells(name, 0.0))
         cell.place()
         arm, found = cell.prepared.arm, []
-        guiding = replace(arm.settings.guiding, locked=np.ones(6, dtype=bool))
-        arm.settings = replace(arm.settings, guiding=guiding)
+        stiffness = np.diag([1000.0] * 3 + [20.0] * 3)
+        compliance = replace(arm.settings.compliance, stiffness=stiffness)
+        arm.settings = replace(arm.settings, compliance=compliance)
         height = arm.pose[2, 3]
         for k in range(round(1.4 * rate)):
             dt = 1.0 / rate + late * (k == round(rate))
             pressed = k > 0.2 * rate
             cell.advance(dt, (lambda v: np.array([0.0, 0.0, 20.0])) if pressed else None)
-            cell.tau = arm.guide(cell.q, cell.v, dt)
+            cell.tau = arm.approach(cell.q, cell.v, dt, None)
             found.append(arm.pose[2, 3] - height)
         return np.array(found)
 

@@ -10,14 +10,10 @@ import numpy as np
 import pytest
 import test_control_compliant_arm as arms
 from test_control_compliant_arm import CONTROLLER, DT, EVERYWHERE, HOME, ROBOT, TOOL, settings
-from test_control_guiding import fastest_of, speed
 
-from benchmarks.control_plant import TANK, Plant, energy_taken
-from benchmarks.robots import SUBJECTS
-from dynamics_ros.control import CompliantArm
+from dynamics_ros.control import CompliantArm, Guiding
 from dynamics_ros.simulation import Actuators, SimulatedRobot
 
-HELD = replace(EVERYWHERE, locked=np.array([True, True, True, False, False, False]))
 REST = np.zeros(6)
 
 
@@ -29,26 +25,72 @@ def plant_of(rate=500.0, **options):
     return plant
 
 
+def speed(plant):
+    return np.linalg.norm((ROBOT.jacobian(plant.q, TOOL) @ plant.v)[:3])
+
+
+def fastest_of(plant, seconds, step):
+    speeds = [0.0]
+
+    def noted(*sample):
+        speeds.append(speed(plant))
+        return step(*sample)
+
+    plant.live(seconds, noted)
+    return max(speeds)
+
+
+# --- a hand that leads the tool ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('direction', range(3))
+@pytest.mark.few(2)
+def test_guiding_begins_where_the_tool_is_however_far_its_target_was(direction):
+    plant = arms.Plant()
+    # Held by the hand, the tool does not follow its target, which is ahead by the largest lead.
+    twist = np.zeros(6)
+    twist[direction], held = 0.2, np.zeros(3)
+    held[direction] = -20.0
+    plant.push(held, 2.0)
+    plant.live(1.0, lambda *sample: plant.arm.drive(*sample, twist))
+    plant.stay(1.0)
+    lead = np.linalg.norm(plant.arm.setpoint.pose[:3, 3] - plant.pose[:3, 3])
+    assert lead > 0.03
+    # What pressed against the hand is let go at the largest torque rate.
+    assert fastest_of(plant, 0.5, plant.arm.guide) < plant.arm.settings.setpoint.linear_speed
+
+
+def test_an_arm_that_no_hand_leads_any_longer_stays_where_it_was_left():
+    plant = arms.Plant(guiding=Guiding(np.array([40.0] * 3 + [1.0] * 3)))  # comes to rest soon
+    plant.push([6.0, 6.0, 0.0], 0.6)
+    plant.live(3.0, plant.arm.guide)
+    start = ROBOT.forward_kinematics(plant.arm.posture, TOOL)
+    there = plant.pose
+    plant.live(0.5, lambda *sample: plant.arm.approach(*sample, None))
+    np.testing.assert_allclose(start, there, atol=1e-3)
+    assert np.abs(plant.pose[:3, 3] - there[:3, 3]).max() < 5e-3
+
+
 # --- motion that runs away ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize('direction', range(3))
 def test_springs_do_not_go_on_with_what_a_hard_push_began(direction):
-    plant = plant_of(1000.0, guiding=HELD)
+    plant = plant_of(1000.0, stiffness=(1000.0,) * 3 + (10.0,) * 3)
     force = np.zeros(3)
     force[direction] = 100.0
     plant.push(force, 1.0)
     acted = set()
 
     def step(*sample):
-        tau = plant.arm.guide(*sample)
+        tau = plant.arm.approach(*sample, None)
         acted.update(plant.arm.acting)
         return tau
 
     plant.live(1.1, step)
     assert 'speed' in acted
     # Its springs drove it at 16 m/s for as long as one cared to look.
-    assert fastest_of(plant, 2.0, plant.arm.guide) < 1.0
+    assert fastest_of(plant, 2.0, lambda *sample: plant.arm.approach(*sample, None)) < 1.0
     assert speed(plant) < 0.05
 
 
@@ -189,22 +231,6 @@ def speeds_of_a_light_arm(step, rate, force, seconds=0.8):
 def test_an_arm_that_brakes_holds_back_a_hand_that_pushes_it(direction, rate, fastest):
     # 1.1 to 1.5 m/s with 1000 Nm/s and 2.0 to 3.7 m/s with 400 Nm/s, where it did not.
     assert speeds_of_a_light_arm('brake', rate, 30.0 * np.array(direction)).max() < fastest
-
-
-def plant_of_plant(name):
-    return Plant(next(subject for subject in SUBJECTS if subject.name == name))
-
-
-@pytest.fixture
-def panda():
-    return plant_of_plant('panda')
-
-
-def test_contacts_and_gains_that_change_take_out_no_more_than_the_tank_holds(panda):
-    seconds = 4.0
-    assert energy_taken(panda, TANK, seconds) <= TANK
-    assert 'energy' in panda.acting
-    assert energy_taken(panda, np.inf, seconds) > 3.0 * TANK
 
 
 def test_a_wrench_of_before_a_hand_leads_the_tool_does_not_come_back():

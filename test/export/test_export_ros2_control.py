@@ -149,7 +149,7 @@ def call(function, *arguments):
 
 def gains_of(n):
     return structure(
-        stiffness=36, damping=36, axes=9, force=24, joints=15 * n, settings=5, setpoint_limits=6,
+        stiffness=36, damping=36, axes=9, joints=15 * n, settings=3, setpoint_limits=6,
         velocity_limits=n, speed_share=0, state_timeout=0, friction=n, blending_time=0,
     )  # fmt: skip
 
@@ -160,7 +160,7 @@ def target_of(n):
 
 def memory_of(n):
     return structure(
-        memory=4 * n + 8, setpoint=16, twist=6, stop=2 * n + 1, held=16, guided=None, runaway=0,
+        memory=4 * n + 1, setpoint=16, twist=6, stop=2 * n + 1, runaway=0,
         state=2 * n, sample=n, check=n + (2 + len(ROWS)) * n, range_share=0, missing=0, blind=0,
         lost=None, doubted=None,
     )  # fmt: skip
@@ -176,7 +176,7 @@ class TestImpedance:
         call(c.my_arm_default_gains, gains)
         gains.blending_time = 1e-9  # springs of joint ranges at once
         call(c.my_arm_target_at, q, target)
-        c.my_arm_impedance_start(pointer(memory), pointer(gains), pointer(q), None)
+        c.my_arm_impedance_start(pointer(memory), pointer(q), None)
         controller = ImpedanceController(robot, tool)
         wanted_gains = numbers.gains(robot, tool)
         for name, share in (('coulomb', 0.3), ('load_friction', 0.1)):
@@ -190,16 +190,13 @@ class TestImpedance:
         tau, flags = np.empty(n), np.empty(len(FLAGS))
         for _ in range(50):
             q = q + 1e-3 * compiled.rng.normal(size=n)
-            v, felt = 0.1 * compiled.rng.normal(size=n), compiled.rng.normal(size=6)
-            call(
-                c.my_arm_impedance_step,
-                *(memory, gains, target, q, v, felt, 0.002, tau, flags),
-            )
+            v = 0.1 * compiled.rng.normal(size=n)
+            call(c.my_arm_impedance_step, memory, gains, target, q, v, 0.002, tau, flags)
             setpoint.approach(goal, robot.forward_kinematics(q, tool), SetpointLimits(), 0.002)
             aim = ImpedanceTarget(
                 setpoint.pose, np.array(target.posture), setpoint.twist, wrench=wrench
             )
-            step = controller.step(ImpedanceState(q, v, 0.002, felt), aim, wanted_gains, before)
+            step = controller.step(ImpedanceState(q, v, 0.002), aim, wanted_gains, before)
             before = step.memory
             assert np.abs(tau - step.tau).max() <= LAW * max(1.0, np.abs(step.tau).max())
             assert np.array_equal(flags, step.flags)
@@ -214,8 +211,8 @@ class TestImpedance:
         rows, target, memory = gains_of(n), target_of(n), memory_of(n)
         call(c.my_arm_default_gains, rows)
         call(c.my_arm_target_at, home, target)
-        c.my_arm_impedance_start(pointer(memory), pointer(rows), pointer(home), None)
-        tau, flags, none = np.empty(n), np.empty(len(FLAGS)), np.zeros(6)
+        c.my_arm_impedance_start(pointer(memory), pointer(home), None)
+        tau, flags = np.empty(n), np.empty(len(FLAGS))
         rotors = 0.05 * np.eye(n)  # without, wrists are too light for springs at 1 kHz
 
         def by_library(q, v):
@@ -225,7 +222,7 @@ class TestImpedance:
             return step.tau
 
         def by_c(q, v):
-            call(c.my_arm_impedance_step, memory, rows, target, q, v, none, dt, tau, flags)
+            call(c.my_arm_impedance_step, memory, rows, target, q, v, dt, tau, flags)
             return tau
 
         step = controller.step(ImpedanceState(home, np.zeros(n), dt), aim, gains, before)
@@ -246,7 +243,7 @@ class TestImpedance:
         assert np.abs(bent[1] - wanted).max() < 0.01 * np.abs(wanted).max()
 
     @pytest.mark.parametrize('number', [np.nan, np.inf, 1e300])
-    @pytest.mark.parametrize('where', ['q', 'v', 'wrench', 'target', 'interval'])
+    @pytest.mark.parametrize('where', ['q', 'v', 'target', 'interval'])
     def test_numbers_that_are_none_leave_torques_within_limits(self, compiled, number, where):
         robot, c = compiled.robot, compiled.c
         n = robot.nv
@@ -254,13 +251,12 @@ class TestImpedance:
         q = numbers.start(robot, compiled.tool)
         call(c.my_arm_default_gains, gains)
         call(c.my_arm_target_at, q, target)
-        c.my_arm_impedance_start(pointer(memory), pointer(gains), pointer(q), None)
-        inputs = {'q': q, 'v': np.zeros(n), 'wrench': np.zeros(6), 'interval': 0.001}
+        c.my_arm_impedance_start(pointer(memory), pointer(q), None)
+        inputs = {'q': q, 'v': np.zeros(n), 'interval': 0.001}
         tau, flags = np.empty(n), np.empty(len(FLAGS))
 
         def step():
-            state = inputs['q'], inputs['v'], inputs['wrench'], inputs['interval']
-            call(c.my_arm_impedance_step, memory, gains, target, *state, tau, flags)
+            call(c.my_arm_impedance_step, memory, gains, target, *inputs.values(), tau, flags)
             assert np.abs(tau).max() <= robot.effort_limits.max() + 1e-9
 
         step()
@@ -393,10 +389,10 @@ def test_steps_allocate_nothing(tmp_path):
         '  static double flags[MY_ARM_FLAGS];\n'
         '  my_arm_default_gains(&gains); my_arm_target_at(q, &target);\n'
         '  my_arm_default_observer_settings(&settings); my_arm_observer_start(&observer);\n'
-        '  my_arm_impedance_start(&memory, &gains, q, 0);\n'
+        '  my_arm_impedance_start(&memory, q, 0);\n'
         '  const long before = count;\n'
         '  for (int i = 0; i < 1000; ++i) {\n'
-        '    my_arm_impedance_step(&memory, &gains, &target, q, v, six, 1e-3, tau, flags);\n'
+        '    my_arm_impedance_step(&memory, &gains, &target, q, v, 1e-3, tau, flags);\n'
         '    my_arm_observer_step(&observer, &settings, q, v, tau, 1e-3, v, six, felt);\n'
         '    q[i % MY_ARM_DOF] += 1e-3;\n  }\n'
         '  const long made = count - before;\n'

@@ -21,7 +21,7 @@ from test_export_ros2_control_controller import (  # noqa: F401
 
 from dynamics_ros.algorithms.control.impedance import FLAGS
 
-STATE, SPEED, COLLIDED, RESTS = FLAGS.index('state'), 10, 11, 12
+STATE, SPEED, COLLIDED, RESTS = FLAGS.index('state'), *range(len(FLAGS), len(FLAGS) + 3)
 """Exported state interfaces: one of the flags, and those after them."""
 
 SHORT = 2e-5
@@ -294,12 +294,10 @@ def test_a_position_that_jumps_is_no_measurement(left_as_found):
         ('guard_rate', 20.0, (0.0, 1e4, np.nan)),
         ('max_torque_rate', 500.0, (0.0, np.inf)),
         ('friction.load', 0.1, (1.5, -0.1)),
-        ('force.selected', 1.0, (1.5, -1.0)),
         ('setpoint_limits', 0.5, (0.0, 1e4)),
         ('blending_time', 0.5, (0.0, 1e3, np.nan)),
         ('torque_share', 0.5, (0.0, 1.5, np.nan)),
         ('state_timeout', 0.05, (0.0, np.nan)),
-        ('guiding.lower', -2.0, (2e9, np.nan)),
         ('guiding.damping', 5.0, (1e6, -1.0)),
     ],
 )

@@ -40,14 +40,6 @@ class TestTheTree:
         for folder in folders.split():
             assert (package.folder / folder).is_dir(), folder
 
-    def test_interfaces_that_controllers_export_hold_their_values(self, package):
-        """Lists by value, over numbers of the controller, are deprecated from 4.44 on."""
-        text = ''.join(p.read_text() for p in package.files if p.suffix in ('.cpp', '.hpp'))
-        exports = re.findall(r'on_export_\w+(?=\()', text)
-        assert len(exports) == 3
-        assert all(name.endswith('_list') for name in exports)
-        assert 'InterfaceDescription(' in text
-
     def test_plugins_are_classes_that_the_sources_export(self, package):
         text = ''.join(p.read_text() for p in package.files if p.suffix == '.cpp')
         exports = set(re.findall(r'PLUGINLIB_EXPORT_CLASS\((\S+), (\S+)\)', text))

@@ -142,46 +142,6 @@ def test_a_joint_that_others_follow_by_a_gear_is_not_turned_around():
         assert reached == pytest.approx(target, abs=ARRIVED)
 
 
-def three_rotations():
-    """The arm of the worked examples: three joints about z, y, x in one point."""
-    return Robot.from_urdf(
-        urdf(
-            ('z', 'revolute', '0 0 0', '0 0 1', limits(-3.2, 3.2)),
-            ('y', 'revolute', '0 0 0', '0 1 0', limits(-3.2, 3.2)),
-            ('x', 'revolute', '0 0 0', '1 0 0', limits(-3.2, 3.2)),
-        )
-    )
-
-
-def test_worked_example_2_9_8_arrives_at_its_target():
-    """[RD] example 2.9.8: from (-0.7, 0, 1.5) to (0.7, 1.5, -0.5), Euler angles z y x."""
-    robot = three_rotations()
-    z, y, x = goal = np.array([0.7, 1.5, -0.5])
-    target = robot.forward_kinematics(goal, 'x_link')
-    result = robot.inverse_kinematics(target, 'x_link', [-0.7, 0.0, 1.5], max_restarts=0)
-    assert result.success
-    # The two sets of Euler angles of one rotation. Near the singularity at y = pi/2 joint errors
-    # are 1 / cos(1.5) = 14 times those of the frame.
-    same = [goal, np.array([z - np.pi, np.pi - y, x + np.pi])]
-    assert any(result.q == pytest.approx(angles, abs=20e-5) for angles in same)
-
-
-def test_small_steps_along_the_error_turn_about_one_axis():
-    """[RD] eq. 2.255: the way of the rotation vector is the shortest, about a fixed axis."""
-    robot = three_rotations()
-    target = robot.forward_kinematics([0.7, 0.4, -0.5], 'x_link')
-    q = np.array([-0.7, 0.0, 1.5])
-    first = pose_error(target, robot.forward_kinematics(q, 'x_link'))[3:]
-    for _ in range(100):
-        error = pose_error(target, robot.forward_kinematics(q, 'x_link'))[3:]
-        # Steps of 1 % leave the axis by their curvature, some 1e-3 in all.
-        assert error == pytest.approx(
-            first * np.linalg.norm(error) / np.linalg.norm(first), abs=0.01
-        )
-        q = q + 0.01 * np.linalg.solve(robot.jacobian(q, 'x_link')[3:], error)
-    assert np.linalg.norm(error) < 0.5 * np.linalg.norm(first)
-
-
 TOOL = 'tool0'
 
 

@@ -82,38 +82,6 @@ def test_a_frame_comes_to_its_target(arm, follow):
         assert_allclose(found[:3, :3], target[:3, :3], atol=1e-6)
 
 
-def test_a_frame_follows_a_target_in_a_frame_that_moves(arm):
-    wanted = np.linalg.inv(arm.forward_kinematics(Q + 0.1, 'forearm_link')) @ (
-        arm.forward_kinematics(Q + 0.1, TIP)
-    )
-    tasks = [
-        FrameTask(TIP, wanted, relative_to='forearm_link'),
-        TwistTask('forearm_link', [0.05, 0.0, 0.0, 0.0, 0.0, 0.0], weight=[1, 1, 1, 0, 0, 0]),
-    ]
-    path, _ = run(arm, DifferentialInverseKinematics(arm, tasks), Q, 2.0)
-    found = np.linalg.inv(arm.forward_kinematics(path[-1], 'forearm_link')) @ (
-        arm.forward_kinematics(path[-1], TIP)
-    )
-    # While the forearm moves on, an integration by steps lags by about a step.
-    assert_allclose(found, wanted, atol=1e-3)
-
-
-def test_the_relative_jacobian_is_the_derivative_of_the_relative_pose(arm):
-    task = FrameTask(TIP, relative_to='elbow_link')
-    A, _ = task.demand(arm, Q, DT)
-    step = 1e-6
-    for k in range(arm.nv):
-        v = np.eye(arm.nv)[k] * step
-        poses = [
-            np.linalg.inv(arm.forward_kinematics(q, 'elbow_link')) @ arm.forward_kinematics(q, TIP)
-            for q in (Q - v, Q + v)
-        ]
-        rate = (poses[1][:3, 3] - poses[0][:3, 3]) / (2 * step)
-        R = arm.forward_kinematics(Q, 'elbow_link')[:3, :3]
-        # Central differences err by the square of the step and by rounding over it.
-        assert_allclose(A[:3, k], R @ rate, atol=1e-8)
-
-
 def test_a_task_of_lower_priority_takes_only_what_is_left(arm):
     twist = np.array([0.1, 0.0, 0.0, 0.0, 0.0, 0.1])
     alone = DifferentialInverseKinematics(arm, [TwistTask(TIP, twist)], **UNDAMPED)

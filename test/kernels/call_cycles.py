@@ -71,9 +71,7 @@ def program():
     return Program([Step(kernel, (Q.copy(),), (result,))]).run, ()
 
 
-CASES = [
-    *(method, batch, named, of_another_frame, kernel, bound_kernel, kernel_alone, program),
-]
+CASES = method, batch, named, of_another_frame, kernel, bound_kernel, kernel_alone, program
 
 
 class Controller:

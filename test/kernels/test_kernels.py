@@ -72,12 +72,11 @@ def test_extreme_constants_do_not_meet_in_infinity():
     assert kernel(1e-300) == pytest.approx(1e300)
 
 
-class TestSharing:
-    def test_divisions_by_one_number_share_its_reciprocal(self):
-        shared = trace(lambda x: [x[0] / x[2], x[1] / x[2]], {'x': 3}, 'shared')
-        alone = trace(lambda x: [x[0] / x[1]], {'x': 2}, 'alone')
-        assert shared.operation_counts == {'multiply': 2, 'reciprocal': 1}
-        assert alone.operation_counts == {'divide': 1}
+def test_divisions_by_one_number_share_its_reciprocal():
+    shared = trace(lambda x: [x[0] / x[2], x[1] / x[2]], {'x': 3}, 'shared')
+    alone = trace(lambda x: [x[0] / x[1]], {'x': 2}, 'alone')
+    assert shared.operation_counts == {'multiply': 2, 'reciprocal': 1}
+    assert alone.operation_counts == {'divide': 1}
 
 
 class TestRefusals:
@@ -111,39 +110,19 @@ class TestRefusals:
         with pytest.raises(error, match=words or None):
             function(x)
 
-    def test_ragged_outputs(self):
-        with pytest.raises(InvalidArgumentError, match=r'result: rows'):
-            trace(lambda x: [[x], [x, x]], {'x': ()}, 'ragged')
-
-    def test_outputs_are_numbers(self):
-        for value in (None, math.nan, 'x'):
-            with pytest.raises(InvalidArgumentError, match='result'):
-                trace(lambda _, value=value: [value], {'x': ()}, 'odd')
-        with pytest.raises(InvalidArgumentError, match='condition'):
-            trace(lambda x: x.less(1.0), {'x': ()}, 'odd')
-
-    def test_names_can_be_printed(self):
-        with pytest.raises(InvalidArgumentError, match='identifier'):
-            trace(lambda x: x, {'a b': ()}, 'f')
-        with pytest.raises(InvalidArgumentError, match='identifier'):
-            trace(lambda x: x, {'x': ()}, 'lambda')
-
-
-def planar_chain(links):
-    """Return tip position and Jacobian of a planar chain: sums of sines and cosines."""
-
-    def function(q):
-        angle, x, y = 0.0, 0.0, 0.0
-        joints = []
-        for i in range(links):
-            joints.append((x, y))
-            angle = angle + q[i]
-            x = x + (1.0 + i) * angle.cos()
-            y = y + (1.0 + i) * angle.sin()
-        columns = [(y0 - y, x - x0) for x0, y0 in joints]
-        return {'tip': [x, y], 'jacobian': [list(row) for row in zip(*columns)]}
-
-    return function
+    @pytest.mark.parametrize(
+        ('function', 'inputs', 'name', 'words'),
+        [
+            (lambda x: [[x], [x, x]], {'x': ()}, 'ragged', 'result: rows'),
+            *((lambda _, y=y: [y], {'x': ()}, 'odd', 'result') for y in (None, math.nan, 'x')),
+            (lambda x: x.less(1.0), {'x': ()}, 'odd', 'condition'),
+            (lambda x: x, {'a b': ()}, 'f', 'identifier'),
+            (lambda x: x, {'x': ()}, 'lambda', 'identifier'),
+        ],
+    )
+    def test_results_and_names_that_are_none(self, function, inputs, name, words):
+        with pytest.raises(InvalidArgumentError, match=words):
+            trace(function, inputs, name)
 
 
 class TestTrace:
@@ -251,24 +230,6 @@ class TestAgreement:
             machine(many)[-1],
         ):
             np.testing.assert_allclose(result, expected, rtol=0.0, atol=tolerance)
-
-    @pytest.mark.parametrize('backend', ['llvm', 'python'])
-    def test_of_a_chain_with_its_mathematics(self, backend):
-        links = 6
-        kernel = Kernel(trace(planar_chain(links), {'q': links}, 'chain'), backend)
-        q = np.linspace(-1.0, 2.0, 40 * links).reshape(40, links)
-        tip, jacobian = kernel(q)
-        angles, lengths = np.cumsum(q, axis=1), np.arange(1.0, links + 1.0)
-        np.testing.assert_allclose(
-            tip, np.stack([np.cos(angles) @ lengths, np.sin(angles) @ lengths], axis=1), rtol=1e-12
-        )
-        step = 1e-6
-        for joint in range(links):
-            shift = step * np.eye(links)[joint]
-            slope = (kernel(q + shift)[0] - kernel(q - shift)[0]) / (2.0 * step)
-            # Central differences: step squared times the third derivative, at most 21, and
-            # rounding of the tip over the step.
-            np.testing.assert_allclose(jacobian[:, :, joint], slope, atol=1e-8)
 
     @pytest.mark.parametrize('backend', ['llvm', 'python'])
     @pytest.mark.parametrize('states', [1, 3, 40])

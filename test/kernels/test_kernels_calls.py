@@ -140,6 +140,12 @@ class TestOut:
         for out in (np.empty(4), np.empty(3, np.float32), [0.0] * 3, frozen, np.empty((1, 3)), 1):
             with pytest.raises(InvalidArgumentError, match='out'):
                 doubled(backend)(np.ones(3), out=out)
+        both = Kernel(trace(lambda x: {'y': x, 'z': x}, {'x': 3}, 'both'), backend)
+        memory = np.zeros(6)
+        with pytest.raises(InvalidArgumentError, match='out: arrays that share memory'):
+            both(np.ones(3), out=(memory[:3], memory[2:5]))
+        both(np.ones(3), out=(memory[3:], memory[:3]))
+        np.testing.assert_array_equal(memory, 1.0)
 
 
 class TestRefusals:
@@ -195,17 +201,6 @@ class TestRefusals:
             Kernel(traced_affine(), 'fortran')
 
 
-def slow_path_calls(kernel):
-    """Return the kernel bound to a slow path that notes its arguments, and the notes."""
-    notes = []
-
-    def slow_path(*values, **named):
-        notes.append((values, named))
-        return 'slow'
-
-    return kernel.bind(slow_path), notes
-
-
 class TestEntryPoint:
     """The compiled entry point takes exactly what it is made for and leaves the rest alone."""
 
@@ -213,7 +208,13 @@ class TestEntryPoint:
         class Subclass(np.ndarray):
             pass
 
-        call, notes = slow_path_calls(doubled())
+        notes = []
+
+        def slow_path(*values, **named):
+            notes.append((values, named))
+            return 'slow'
+
+        call = doubled().bind(slow_path)
         x, frozen = np.ones(3), np.ones(3)
         frozen.flags.writeable = False
         unaligned = np.frombuffer(b'\0' * 25, offset=1)
@@ -259,20 +260,8 @@ class TestReferences:
         double = doubled()
         call, into = kernel.call, double.call
         A, x, s, v, out = np.ones((3, 2)), np.ones(2), 1.5, np.ones(3), np.empty(3)
-        watched = [
-            A,
-            x,
-            s,
-            v,
-            out,
-            np.dtype(float),
-            np.ndarray,
-            np.float64,
-            float,
-            None,
-            call,
-            into,
-        ]
+        watched = [A, x, s, v, out, np.dtype(float), np.ndarray, np.float64, float, None]
+        watched += [call, into]
 
         def counts():
             gc.collect()
@@ -350,16 +339,13 @@ def test_each_has_its_own_numbers_and_nothing_is_compiled(kernel_bound, monkeypa
 def test_what_it_is_bound_to_is_copied_and_stays(kernel_bound):
     values = LIGHT.copy()
     light = kernel_bound.bound_to(values)
+    for wrong in (np.zeros(3), 1.0, np.zeros((1, 2))):
+        with pytest.raises(InvalidArgumentError, match='values'):
+            kernel_bound.bound_to(wrong)
     values[:] = HEAVY
     np.testing.assert_allclose(light(X), expected(LIGHT))
     with pytest.raises(ValueError, match='read-only'):
         light.bound[0] = 1.0
-
-
-@pytest.mark.parametrize('values', [np.zeros(3), 1.0, np.zeros((1, 2))])
-def test_another_shape_is_refused(values):
-    with pytest.raises(InvalidArgumentError, match='values'):
-        Kernel(traced()).bound_to(values)
 
 
 def test_steps_of_a_program_read_their_own_numbers(kernel_bound):
@@ -381,39 +367,13 @@ def product(A, x):
     return {'y': A @ x, 'z': A * 2.0}
 
 
-@pytest.fixture(params=['python', 'llvm'])
-def backend(request):
-    if request.param == 'llvm':
-        pytest.importorskip('llvmlite')
-    return request.param
-
-
-@pytest.fixture
-def kernel_wrong_use(backend):
-    return compile(product, {'A': (3, 3), 'x': 3}, backend=backend)
+@pytest.fixture(params=BACKENDS)
+def kernel_wrong_use(request):
+    return compile(product, {'A': (3, 3), 'x': 3}, backend=request.param)
 
 
 A = np.arange(9.0).reshape(3, 3)
 WRONG_USE_X = np.array([1.0, -1.0, 0.5])
-
-
-class TestOutWrongUse:
-    def test_whose_elements_share_memory_is_refused(self, kernel_wrong_use):
-        y = np.zeros(3)
-        for shared in (
-            np.lib.stride_tricks.as_strided(np.zeros(3), (3, 3), (0, 8)),
-            np.lib.stride_tricks.as_strided(np.zeros(5), (3, 3), (8, 8)),
-        ):
-            with pytest.raises(InvalidArgumentError, match='out: elements of z that share memory'):
-                kernel_wrong_use(A, WRONG_USE_X, out=(y, shared))
-
-    def test_arrays_that_share_memory_are_refused(self, kernel_wrong_use):
-        memory = np.zeros(12)
-        with pytest.raises(InvalidArgumentError, match='out: arrays that share memory'):
-            kernel_wrong_use(A, WRONG_USE_X, out=(memory[:3], memory[2:11].reshape(3, 3)))
-        y, z = kernel_wrong_use(A, WRONG_USE_X, out=(memory[9:], memory[:9].reshape(3, 3)))
-        np.testing.assert_array_equal(y, A @ WRONG_USE_X)
-        np.testing.assert_array_equal(z, 2.0 * A)
 
 
 def test_masked_entries_are_refused_and_an_empty_mask_is_none(kernel_wrong_use):
@@ -434,7 +394,7 @@ def test_kernels_are_copied_and_pickled(kernel_wrong_use, again):
     assert other.backend == kernel_wrong_use.backend
 
 
-@pytest.mark.parametrize('name', ['sin', 'double', 'main', 'printf', 'malloc', 'memory'])
+@pytest.mark.parametrize('name', ['sin', 'double', 'main', 'memory'])
 def test_c_has_no_function_of_a_name_that_is_taken(name):
     trace = compile(lambda x: 2.0 * x, {'x': 2}, name, backend='python').trace
     with pytest.raises(InvalidArgumentError, match=f"name: '{name}' is a word of C"):
@@ -474,14 +434,13 @@ def test_functions_that_are_none(function, problem):
 
 
 RNG = np.random.default_rng(11)
-PROGRAM_BACKENDS = ('python', 'llvm')
 
 
 def kernel_program(function, inputs, backend, name='function', **more) -> Kernel:
     return Kernel(trace(function, inputs, name, **more), backend)
 
 
-@pytest.mark.parametrize('backend', PROGRAM_BACKENDS)
+@pytest.mark.parametrize('backend', BACKENDS)
 def test_what_one_step_writes_the_next_one_reads(backend):
     twice = kernel_program(lambda a: [2.0 * x for x in a], {'a': 3}, backend)
     split = kernel_program(
@@ -499,7 +458,7 @@ def test_what_one_step_writes_the_next_one_reads(backend):
         assert total[0] == pytest.approx(2.0 * a.sum(), abs=1e-15)
 
 
-@pytest.mark.parametrize('backend', PROGRAM_BACKENDS)
+@pytest.mark.parametrize('backend', BACKENDS)
 @pytest.mark.parametrize('bad', [np.nan, np.inf])
 def test_where_a_number_is_none_it_stops_and_can_say_why(backend, bad):
     plus = kernel_program(lambda a: [x + 1.0 for x in a], {'a': 2}, backend)
@@ -538,17 +497,14 @@ def test_arrays_that_do_not_fit_are_refused():
         Program([Step(plus, (fitting,), ())])
 
 
-@pytest.mark.parametrize(
-    'copy',
-    [
-        lambda a: Copy(a, np.zeros(3)),
-        lambda a: Copy(a[::2], np.zeros(2)),
-        lambda a: Copy(a, np.zeros(4, dtype=np.float32)),
-        lambda a: Copy(a[:2], a[1:3]),
-        lambda a: Copy(a, np.broadcast_to(np.zeros(1), 4)),
-    ],
-    ids=['other size', 'with gaps', 'another type', 'one memory', 'read-only'],
-)
-def test_a_copy_that_does_not_fit_is_refused(copy):
-    with pytest.raises(InvalidArgumentError):
-        Program([copy(np.zeros(4))])
+def test_a_copy_that_does_not_fit_is_refused():
+    a = np.zeros(4)
+    for copied in (
+        Copy(a, np.zeros(3)),
+        Copy(a[::2], np.zeros(2)),
+        Copy(a, np.zeros(4, dtype=np.float32)),
+        Copy(a[:2], a[1:3]),
+        Copy(a, np.broadcast_to(np.zeros(1), 4)),
+    ):
+        with pytest.raises(InvalidArgumentError):
+            Program([copied])

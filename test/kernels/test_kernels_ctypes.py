@@ -12,7 +12,6 @@ import pytest
 from arm import ARM
 from patience import PATIENCE
 
-from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import Copy, Kernel, Program, Step, calls, trace
 
@@ -109,31 +108,17 @@ class TestExtension:
             wrong._direct_calls = table
             assert wrong.size([1], 'tip') == (1, 'tip')
 
-    def test_a_method_can_be_traced_after_it_was_called_with_numbers(self):
-        robot = Robot.from_urdf(ARM, backend='llvm')
-        q, frame = robot.neutral() + 0.1, robot.frame_names[-1]
-        wanted = robot.gravity(q), robot.forward_kinematics(q, frame)
-        gravity, pose = robot.gravity, robot.forward_kinematics
 
-        def both(q):
-            return {'g': gravity(q), 'X': pose(q, frame)}
-
-        for computed, one in zip(Kernel(trace(both, {'q': robot.nq}, 'both'))(q), wanted):
-            np.testing.assert_allclose(computed, one, atol=1e-14)
-
-
-@pytest.mark.parametrize('error', [ImportError('of another NumPy'), RuntimeError('of another ABI')])
-def test_an_extension_that_does_not_load_is_not_used(monkeypatch, error):
-    def fails(_):
+def test_an_extension_that_does_not_fit_is_not_used(monkeypatch):
+    def fails(error):
         raise error
 
-    monkeypatch.setattr(importlib, 'import_module', fails)
-    module, reason = calls._loaded()
-    assert module is None and str(error) in reason
-
-
-def test_an_extension_of_another_version_is_not_used(monkeypatch):
     other = types.SimpleNamespace(VERSION=calls.VERSION + 1)
-    monkeypatch.setattr(importlib, 'import_module', lambda _: other)
-    module, reason = calls._loaded()
-    assert module is None and 'another version' in reason
+    for load, said in (
+        (lambda _: fails(ImportError('of another NumPy')), 'of another NumPy'),
+        (lambda _: fails(RuntimeError('of another ABI')), 'of another ABI'),
+        (lambda _: other, 'another version'),
+    ):
+        monkeypatch.setattr(importlib, 'import_module', load)
+        module, reason = calls._loaded()
+        assert module is None and said in reason

@@ -18,15 +18,12 @@ from dynamics_ros.errors import InvalidArgumentError, SingularError
 from dynamics_ros.kernels import (
     Kernel,
     PlainFunction,
-    Requirement,
     compile,
     derivative,
-    gradient,
     jacobian,
     select,
     trace,
 )
-from dynamics_ros.kernels.graph.expression import Expression
 from dynamics_ros.kernels.graph.tracing import Graph
 
 MODES = ('forward', 'reverse', 'auto')
@@ -121,7 +118,9 @@ class TestSharing:
             return sum((x[i] * x[i + 1]).sin() for i in range(99))
 
         value = trace(energy, {'x': 100}, 'energy').operation_count
-        both = trace(lambda x: {'g': gradient(energy(x), x), 'y': energy(x)}, {'x': 100}, 'both')
+        both = trace(
+            lambda x: {'g': jacobian([energy(x)], x)[0], 'y': energy(x)}, {'x': 100}, 'both'
+        )
         assert both.operation_count <= 4 * value
 
 
@@ -143,13 +142,13 @@ def named(**names):
     ('function', 'words'),
     [
         (lambda x, y: jacobian([x], [x, y], 'backward'), r"mode: 'backward'.*reverse"),
-        (lambda x, y: gradient(x, [x * y]), r'xs: .*expected inputs of the trace'),
-        (lambda x, y: gradient(x, [2.0]), r'xs: .*expected inputs of the trace'),
-        (lambda x, y: gradient(x, [x, x]), 'an input given twice'),
-        (lambda x, y: gradient(x, [Graph().symbol()]), 'inputs of another trace'),
+        (lambda x, y: jacobian([x], [x * y]), r'xs: .*expected inputs of the trace'),
+        (lambda x, y: jacobian([x], [2.0]), r'xs: .*expected inputs of the trace'),
+        (lambda x, y: jacobian([x], [x, x]), 'an input given twice'),
+        (lambda x, y: jacobian([x], [Graph().symbol()]), 'inputs of another trace'),
         (lambda x, y: jacobian([x], [x, y], along=[[1.0]]), 'along: 1 rows; expected 2 equal rows'),
         (lambda x, y: jacobian([x], [x, y], along=[[1.0], [1.0, 2.0]]), 'expected 2 equal rows'),
-        (lambda x, y: gradient(newton(x), [x]), 'computed by a loop'),
+        (lambda x, y: jacobian([newton(x)], [x]), 'computed by a loop'),
         (lambda x, y: jacobian([newton(x)], [x], 'forward'), 'computed by a loop'),
         (lambda x, y: derivative(trace(newton, {'x': ()}, 'f'), by='x'), 'computes a loop'),
         (named(by='x', of='p'), "by: 'x'; expected one of q, v"),
@@ -173,20 +172,23 @@ class TestTraces:
         assert derivative(traced, 's', 'trace').outputs[0].shape == ()
 
     @pytest.mark.parametrize('backend', ['python', 'llvm'])
-    def test_a_kernel_of_it_keeps_what_the_trace_requires(self, backend):
-        def requirements(x):
-            yield Requirement(x, 0.0, 10.0, lambda value: InvalidArgumentError('x', 'far', 'near'))
-
+    def test_a_kernel_of_it_refuses_what_the_trace_refuses(self, backend):
         def singular(_):
             return SingularError('x', 'zero')
 
-        traced = trace(Expression.sqrt, {'x': ()}, 'root', 'a root', requirements, singular)
+        unit, twice = np.full(4, 0.5), np.ones(4)
+        traced = trace(
+            lambda x, q: x.sqrt() * q[0], {'x': (), 'q': 4}, 'root', 'a root', [(1, 0)], singular
+        )
         kernel = Kernel(derivative(traced, by='x'), backend)
-        assert kernel(4.0) == pytest.approx(0.25, rel=ROUNDING)
-        with pytest.raises(InvalidArgumentError, match='far'):
-            kernel(11.0)
-        with pytest.raises(SingularError):
-            kernel(0.0)
+        assert kernel(4.0, unit) == pytest.approx(0.125, rel=ROUNDING)
+        back = Kernel(traced, backend).pullback()
+        assert back(4.0, unit, 1.0)[0] == pytest.approx(0.125, rel=ROUNDING)
+        for call in (lambda *x: kernel(*x), lambda *x: back(*x, 1.0)):
+            with pytest.raises(InvalidArgumentError, match='quaternion of length 2'):
+                call(4.0, twice)
+            with pytest.raises(SingularError):
+                call(0.0, unit)
 
 
 def by_derivatives(kernel, arrays, weights):

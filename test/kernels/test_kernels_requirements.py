@@ -1,22 +1,18 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a trace requires of inputs and results, at every way to call it, and its C."""
+"""Inputs and results that a trace refuses, at every way to call it, and its C."""
 
 from __future__ import annotations
 
-import ctypes
-import math
 import re
 
 import numpy as np
 import pytest
-from c_library import VECTOR, compiled, needs_compiler
+from c_library import assert_c_agrees, needs_compiler
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import (
     Kernel,
-    PlainFunction,
-    Requirement,
     c_source,
     compilation,
     select,
@@ -28,34 +24,16 @@ BACKENDS = ['llvm', 'python']
 STATES = [1, 5, compilation.BATCH_STATES + 3]
 
 
-class NotUnitError(Exception):
-    pass
-
-
 class NoAnswerError(Exception):
     pass
 
 
-def unit_length(q, *_):
-    yield Requirement(
-        q[1] * q[1] + q[2] * q[2],
-        1.0 - 1e-6,
-        1.0 + 1e-6,
-        lambda squared: NotUnitError(f'length {math.sqrt(squared):.3g}'),
-        ((q[1], 0.6), (q[2], 0.8)),
-    )
-
-
-def small(_, s):
-    yield Requirement(s, -10.0, math.inf, lambda value: InvalidArgumentError('s', f'{value}', '..'))
-
-
 def traced(finite=True):
     return trace(
-        lambda q, s: {'x': [q[0] * q[1], q[0] * q[2], 1.0 / s], 'y': s * 2.0},
-        {'q': 3, 's': ()},
+        lambda s, q: {'x': [q[0] * q[1], q[0] * q[2], 1.0 / s], 'y': s * 2.0},
+        {'s': (), 'q': 5},
         'turned',
-        requirements=lambda q, s: [*unit_length(q), *small(q, s)],
+        unit_quaternions=[(1, 1)],
         finite_results=(lambda _: NoAnswerError('division by zero')) if finite else None,
     )
 
@@ -67,31 +45,25 @@ def kernel(request):
     return kernel
 
 
-GOOD = np.array([2.0, 0.6, -0.8])
+GOOD = np.array([2.0, 0.0, 0.6, 0.0, -0.8])
 
 
 @pytest.mark.parametrize('states', STATES)
-def test_an_input_that_is_not_allowed_raises_its_error(kernel, states):
+def test_a_quaternion_that_is_not_of_length_1_raises_its_error(kernel, states):
     q, s = np.tile(GOOD, (states, 1)), np.ones(states)
-    kernel(q, s)
-    q[-1] = [2.0, 3.0, 4.0]
-    with pytest.raises(NotUnitError, match='length 5'):
-        kernel(q, s)
+    kernel(s, q)
+    for wrong, length in (
+        ([3.0, 0.0, 4.0, 0.0], '5'),
+        (GOOD[1:] * (1.0 + 1e-6), '1'),
+        ([0.0] * 4, '0'),
+        ([1e200] * 4, 'inf'),
+    ):
+        q[-1, 1:] = wrong
+        with pytest.raises(InvalidArgumentError, match=f'q: quaternion of length {length};'):
+            kernel(s, q)
     q[-1] = GOOD
-    s[0] = -10.5
-    with pytest.raises(InvalidArgumentError, match=r's: -10\.5'):
-        kernel(q, s)
-
-
-@pytest.mark.parametrize('states', [(), *((n,) for n in STATES)])
-def test_an_attempt_returns_that_a_result_is_not_finite(kernel, states):
-    q, s = np.broadcast_to(GOOD, (*states, 3)).copy(), np.full(states, 4.0)
-    for found, expected in zip(kernel.attempt(q, s), kernel(q, s), strict=True):
-        np.testing.assert_array_equal(found, expected)
-    s[(-1,) if states else ()] = 0.0
-    assert kernel.attempt(q, s) is NotImplemented
-    with pytest.raises(NoAnswerError):
-        kernel(q, s)
+    q[-1, 1:] *= 1.0 + 4e-7
+    kernel(s, q)
 
 
 @pytest.mark.parametrize('states', STATES)
@@ -99,47 +71,29 @@ def test_a_result_that_is_not_finite_raises_its_error(kernel, states):
     q, s = np.tile(GOOD, (states, 1)), np.ones(states)
     s[states // 2] = 0.0
     with pytest.raises(NoAnswerError, match='division'):
-        kernel(q, s)
+        kernel(s, q)
     if states == 1:
         with pytest.raises(NoAnswerError):
-            kernel(GOOD, 0.0)
+            kernel(0.0, GOOD)
 
 
 @pytest.mark.parametrize('backend', BACKENDS)
 def test_results_need_not_be_finite_unless_that_is_wanted(backend):
-    x, _ = Kernel(traced(finite=False), backend)(GOOD, 0.0)
+    x, _ = Kernel(traced(finite=False), backend)(0.0, GOOD)
     assert x[2] == np.inf
 
 
 def test_the_entry_point_hands_on_what_is_not_allowed():
     notes = []
-
-    def slow_path(*arguments, **named):
-        notes.append((arguments, named))
-        return 'slow'
-
-    call = Kernel(traced(), 'llvm').bind(slow_path)
-    assert call(GOOD, 1.0)[1] == 2.0
+    call = Kernel(traced(), 'llvm').bind(lambda *x, **named: notes.append((x, named)) or 'slow')
+    assert call(1.0, GOOD)[1] == 2.0
     assert not notes
-    for q, s in ((2.0 * GOOD, 1.0), (GOOD, -11.0), (GOOD, 0.0), (np.full(3, np.nan), 1.0)):
-        assert call(q, s) == 'slow'
-    assert len(notes) == 4
-
-
-def test_out_is_refused_like_results():
-    kernel = Kernel(
-        trace(
-            lambda x: [1.0 / e for e in x],
-            {'x': 2},
-            'inverse',
-            finite_results=lambda _: NoAnswerError(),
-        ),
-        'llvm',
-    )
-    out = np.zeros(2)
-    assert kernel.call(np.array([2.0, 4.0]), out=out) is out
+    for q, s in ((2.0 * GOOD, 1.0), (GOOD, 0.0), (np.full(5, np.nan), 1.0)):
+        assert call(s, q) == 'slow'
+    assert len(notes) == 3
+    out = np.zeros(3), np.zeros(())
     with pytest.raises(NoAnswerError):
-        kernel.call(np.array([2.0, 0.0]), out=out)
+        Kernel(traced(), 'llvm').call(0.0, GOOD, out=out)
 
 
 def everything(q, A, s, double):
@@ -165,27 +119,16 @@ def everything(q, A, s, double):
     }
 
 
-@pytest.fixture(scope='module')
-def traced_export():
-    inputs = {'q': 2, 'A': (2, 2), 's': (), 'double': 3}
-    return trace(everything, inputs, 'everything', 'all operations /* and a comment */')
-
-
 @needs_compiler
-def test_exported_c_agrees_with_the_plain_trace(traced_export, tmp_path):
-    function = compiled(c_source(traced_export), tmp_path).everything
-    function.argtypes = [VECTOR, VECTOR, ctypes.c_double, VECTOR, VECTOR, VECTOR, VECTOR]
-    function.restype = None
-    rng = np.random.default_rng(3)
-    for _ in range(20):
-        q, A, double = rng.normal(size=2), rng.normal(size=(2, 2)), rng.normal(size=3)
-        s = float(rng.uniform(0.1, 2.0))
-        results = [np.full(13, math.nan), np.full((2, 3), math.nan), np.full(1, math.nan)]
-        function(q, A, s, double, *results)
-        expected = PlainFunction(traced_export)(q.tolist(), A.ravel().tolist(), s, double.tolist())
-        for result, value in zip(results, expected):
-            # Both use libm; the C compiler may fuse a*b + c.
-            np.testing.assert_allclose(result.ravel(), value, rtol=1e-13, atol=1e-14)
+def test_exported_c_agrees_with_the_plain_trace(tmp_path):
+    inputs, rng = {'q': 2, 'A': (2, 2), 's': (), 'double': 3}, np.random.default_rng(3)
+    traced = trace(everything, inputs, 'everything', 'all operations /* and a comment */')
+    shapes = (2, (2, 2), None, 3)
+    states = [
+        [rng.normal(size=x) if x else float(rng.uniform(0.1, 2.0)) for x in shapes]
+        for _ in range(20)
+    ]
+    assert_c_agrees(traced, tmp_path, states)
 
 
 def long_way(q, memory, s):
@@ -213,13 +156,6 @@ def test_a_long_trace_is_several_functions_that_agree_too(tmp_path):
     for part in parts:
         (body,) = re.findall(rf'^static void {part}\(.*?^}}', text, re.MULTILINE | re.DOTALL)
         assert body.count('\n') < 3 * PART_STEPS
-    function = compiled(text, tmp_path, '-O0').long_way
-    function.argtypes = [VECTOR, VECTOR, ctypes.c_double, VECTOR, VECTOR]
-    function.restype = None
-    for q, s in (([0.3, 2.0], 0.7), ([0.9, 2.0], 0.7)):
-        results = [np.full(3, math.nan), np.full(1, math.nan)]
-        function(np.array(q), np.array([0.2, 0.4]), s, *results)
-        expected = PlainFunction(traced)(q, [0.2, 0.4], s)
-        for result, value in zip(results, expected):
-            # Both use libm, and nothing is fused without optimization.
-            np.testing.assert_allclose(result, value, rtol=1e-12)
+    states = [(np.array([x, 2.0]), np.array([0.2, 0.4]), 0.7) for x in (0.3, 0.9)]
+    # Nothing is fused without optimization.
+    assert_c_agrees(traced, tmp_path, states, '-O0', 1e-12)

@@ -184,8 +184,6 @@ def test_a_file_of_parameters_is_the_users_or_one_of_us(launched, given, tmp_pat
             {'robot_description_file': ARM, 'robot_description': '<robot/>'},
             'robot_description: is given, and robot_description_file too',
         ),
-        ({'description_file': ARM}, 'description_file: .*; expected robot_description_file'),
-        ({'servo_frame': 'tool0'}, 'servo_frame: .*; expected frame'),
     ],
 )
 def test_arguments_that_make_no_sense_are_refused_by_name(launched, with_rviz, values, message):

@@ -211,16 +211,6 @@ def test_joints_that_an_equality_couples_follow():
     assert_agrees(robot.forward_kinematics(q, 'b')[:3, 3], peer.data.xpos[3])
 
 
-def test_a_joint_is_locked():
-    robot = Robot(ARM, locked_joints={'lift': 0.3})
-    free = Robot(ARM)
-    q = free.random_configuration(np.random.default_rng(0))
-    q[1] = 0.3
-    assert_agrees(
-        robot.forward_kinematics(np.delete(q, 1), 'tool'), free.forward_kinematics(q, 'tool')
-    )
-
-
 def test_what_is_left_out_is_told(caplog):
     text = GRIPPER.replace('name="turn"', 'name="turn" stiffness="3"').replace('-3 0 0', '-3 1 0')
     robot = Robot(text)

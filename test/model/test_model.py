@@ -47,26 +47,10 @@ KINDS = [
 
 @pytest.mark.parametrize(('kind', 'axis', 'nq', 'nv'), KINDS)
 class TestEveryJointKind:
-    def test_has_its_number_of_coordinates(self, kind, axis, nq, nv):
-        robot = Robot.from_urdf(two_links(kind, axis))
-        assert (robot.nq, robot.nv) == (nq, nv)
-        assert robot.joint_names == ('j',)
-        assert robot.velocity_limits.shape == (nv,)
-
-    def test_moves_with_the_twist_of_its_velocity(self, kind, axis, nq, nv):
-        robot = Robot.from_urdf(two_links(kind, axis))
-        rng = np.random.default_rng(nq)
-        q, v = robot.random_configuration(rng), rng.normal(size=nv)
-        ahead = robot.forward_kinematics(robot.integrate(q, STEP * v), 'tip')
-        behind = robot.forward_kinematics(robot.integrate(q, -STEP * v), 'tip')
-        rate = (ahead - behind) / (2.0 * STEP)
-        R = robot.forward_kinematics(q, 'tip')[:3, :3]
-        spin = rate[:3, :3] @ R.T
-        twist = [*rate[:3, 3], spin[2, 1], spin[0, 2], spin[1, 0]]
-        np.testing.assert_allclose(robot.frame_velocity(q, v, 'tip'), twist, atol=DIFFERENCE)
-
     def test_reaches_any_configuration_by_the_velocity_to_it(self, kind, axis, nq, nv):
         robot = Robot.from_urdf(two_links(kind, axis))
+        assert (robot.nq, robot.nv) == (nq, nv)
+        assert robot.velocity_limits.shape == (nv,)
         rng = np.random.default_rng(nq)
         q0, q1 = robot.random_configuration(rng), robot.random_configuration(rng)
         reached = robot.integrate(q0, robot.difference(q0, q1))
@@ -94,24 +78,6 @@ class TestEveryJointKind:
             for unit in np.eye(nv)
         ]
         np.testing.assert_allclose(robot.gravity(q), gradient, atol=1e-7)
-
-
-def test_links_behind_fixed_joints_add_their_inertia_and_stay_frames():
-    flange = """<link name="flange"><inertial><origin xyz="0 0 0.1"/><mass value="0.5"/>
-        <inertia ixx="0.01" ixy="0" ixz="0" iyy="0.02" iyz="0" izz="0.02"/></inertial></link>
-      <joint name="f" type="fixed"><origin xyz="0 0.1 0.4" rpy="0 1.2 0"/>
-        <parent link="tip"/><child link="flange"/></joint>"""
-    joined = Robot.from_urdf(two_links('revolute', '1 0 0', flange))
-    alone = Robot.from_urdf(two_links('revolute', '1 0 0'))
-    assert joined.frame_names == ('base', 'tip', 'flange')
-    assert joined.body_names == ('tip',)
-    assert joined.total_mass == 2.5
-    q = np.array([0.3])
-    J = joined.jacobian(q, 'flange', 'local')
-    center = np.array([0.0, 0.0, 0.1])
-    at_center = J[:3, 0] + np.cross(J[3:, 0], center)
-    added = 0.5 * at_center @ at_center + J[3:, 0] @ np.diag([0.01, 0.02, 0.02]) @ J[3:, 0]
-    assert joined.mass_matrix(q)[0, 0] == pytest.approx(alone.mass_matrix(q)[0, 0] + added)
 
 
 def finger(joint, parent, mimic='', limit='lower="-1" upper="1" effort="1" velocity="1"'):
@@ -149,21 +115,6 @@ def test_a_mimic_joint_gives_the_dynamics_of_the_coupled_mechanism(parent):
     tau = coupled.inverse_dynamics(q, v, a)
     np.testing.assert_allclose(tau, G.T @ free.inverse_dynamics(q_free, G @ v, G @ a), atol=EXACT)
     np.testing.assert_allclose(coupled.forward_dynamics(q, v, tau), a, atol=EXACT * 100)
-
-
-def test_the_follower_of_a_locked_joint_is_locked_with_it():
-    mimic = '<mimic joint="leader" multiplier="2" offset="0.1"/>'
-    text = two_links(
-        'revolute', '1 0 0', finger('leader', 'tip') + finger('follower', 'tip', mimic)
-    )
-    robot = Robot.from_urdf(text, locked_joints={'leader': 0.3})
-    free = Robot.from_urdf(text)
-    assert robot.joint_names == ('j',)
-    np.testing.assert_allclose(
-        robot.forward_kinematics([0.4], 'follower_link'),
-        free.forward_kinematics([0.4, 0.3], 'follower_link'),
-        atol=EXACT,
-    )
 
 
 FOLLOWERS = {
@@ -225,32 +176,23 @@ def test_the_nominal_configuration_is_within_the_limits():
 DEFAULT_ROBOT = Path(__file__).resolve().parents[2] / 'urdf' / 'seven_joint_arm.urdf'
 
 
-@pytest.fixture(scope='module')
-def arm():
-    return read_urdf(DEFAULT_ROBOT)
-
-
-class TestDefaultRobot:
-    def test_alternates_roll_and_pitch_joints_with_all_limits_and_friction(self, arm):
-        moving = [found for found in arm.joints if found.type == 'revolute']
-        roll, pitch = (0, 0, 1), (0, 1, 0)
-        assert [found.axis for found in moving] == [roll, pitch, roll, pitch, roll, pitch, roll]
-        for found in moving:
-            limits = found.limits
-            assert -math.pi < limits.lower < 0 < limits.upper < math.pi
-            assert max(limits.velocity, limits.effort) < math.inf
-            assert min(found.damping, found.friction) > 0
-
-    def test_reaches_850_mm_from_shoulder_to_flange_and_weighs_20_kg(self, arm):
-        heights = [found.origin.translation[2] for found in arm.joints[3:9]]
-        assert sum(heights) == pytest.approx(0.85)
-        assert sum(found.inertial.mass for found in arm.links) == pytest.approx(20, abs=0.5)
-
-    def test_gives_a_mass_and_an_inertia_that_can_exist_to_every_moving_body(self, arm, caplog):
-        read_urdf(DEFAULT_ROBOT)
-        assert not caplog.records
-        massless = [found.name for found in arm.links if found.inertial.mass == 0]
-        assert massless == ['base_link', 'tool0']
+def test_the_packaged_arm_has_limits_friction_and_inertias_that_can_exist(caplog):
+    arm = read_urdf(DEFAULT_ROBOT)
+    assert not caplog.records
+    moving = [found for found in arm.joints if found.type == 'revolute']
+    roll, pitch = (0, 0, 1), (0, 1, 0)
+    assert [found.axis for found in moving] == [roll, pitch, roll, pitch, roll, pitch, roll]
+    for found in moving:
+        limits = found.limits
+        assert -math.pi < limits.lower < 0 < limits.upper < math.pi
+        assert max(limits.velocity, limits.effort) < math.inf
+        assert min(found.damping, found.friction) > 0
+    # 850 mm from shoulder to flange, 20 kg.
+    heights = [found.origin.translation[2] for found in arm.joints[3:9]]
+    assert sum(heights) == pytest.approx(0.85)
+    assert sum(found.inertial.mass for found in arm.links) == pytest.approx(20, abs=0.5)
+    massless = [found.name for found in arm.links if found.inertial.mass == 0]
+    assert massless == ['base_link', 'tool0']
 
 
 @pytest.mark.parametrize('root', ['floating', 'planar'])

@@ -44,13 +44,6 @@ def test_blanks_and_a_byte_order_mark_may_stand_before_the_declaration(before):
 
 
 class TestJoints:
-    @pytest.mark.parametrize(
-        'kind', ['fixed', 'revolute', 'continuous', 'prismatic', 'planar', 'floating']
-    )
-    def test_of_every_type_are_read(self, kind):
-        found = only_joint(type=kind)
-        assert (found.type, found.parent, found.child) == (kind, 'a', 'b')
-
     def test_come_depth_first_with_children_in_the_order_of_the_text(self):
         description = parse_urdf(
             robot(
@@ -94,6 +87,7 @@ class TestLimits:
     def test_are_read(self):
         limits = only_joint('<limit lower="-1" upper="2" velocity="3" effort="4"/>').limits
         assert limits == Limits(-1.0, 2.0, 3.0, 4.0)
+        assert only_joint('<limit lower="1" upper="-1"/>', 'fixed').limits == Limits()
 
     @pytest.mark.parametrize('kind', ['revolute', 'prismatic'])
     @pytest.mark.parametrize(
@@ -111,17 +105,6 @@ class TestLimits:
 
 
 class TestMimic:
-    def test_names_its_leader_multiplier_and_offset(self):
-        description = parse_urdf(
-            robot(
-                joint('<mimic joint="k" multiplier="-2" offset="0.5"/>'),
-                joint(name='k', parent='b', child='c'),
-                links='abc',
-            )
-        )
-        assert description.joints[0].mimic == Mimic('k', -2.0, 0.5)
-        assert description.joints[1].mimic is None
-
     def test_of_a_mimic_is_resolved_to_the_leader_of_all(self):
         description = parse_urdf(
             robot(
@@ -228,7 +211,6 @@ class TestCollection:
 
 XML_REFUSALS = {
     'nothing': ('', 'robot description', 'empty'),
-    'only blanks': (' \n\t', 'robot description', 'empty'),
     'unclosed': ('<robot name="r">\n<link name="a">\n', 'robot description', 'line 3, column 1'),
     'crossed': (
         '\n<robot name="r">\n  <link></robot>',
@@ -249,11 +231,6 @@ XML_REFUSALS = {
     ),
     'external entity': (
         '<!DOCTYPE r [<!ENTITY f SYSTEM "file:///etc/hostname">]><robot name="&f;"/>',
-        'robot description',
-        'document type declaration',
-    ),
-    'external DTD': (
-        '<!DOCTYPE robot SYSTEM "http://example.com/robot.dtd"><robot name="r"/>',
         'robot description',
         'document type declaration',
     ),
@@ -347,20 +324,10 @@ INERTIAL_REFUSALS = {
     'negative mass': (inertial(mass='-1'), "link 'a' inertial mass", '-1 kg is negative'),
     'mass NaN': (inertial(mass='nan'), "link 'a' inertial mass", "'nan', which is not finite"),
     'no mass': (link('<inertial/>'), "link 'a' inertial", 'has no <mass> element'),
-    'mass without value': (
-        link('<inertial><mass/></inertial>'),
-        "link 'a' inertial mass",
-        'has no attribute value',
-    ),
     'no inertia': (
         link('<inertial><mass value="1"/></inertial>'),
         "link 'a' inertial",
         'has no <inertia> element',
-    ),
-    'inertia in part': (
-        link('<inertial><mass value="1"/><inertia ixx="1"/></inertial>'),
-        "link 'a' inertial inertia",
-        'has no attribute iyy',
     ),
     'a negative moment': (
         inertial(moments=(1, 1, -0.5)),
@@ -372,7 +339,6 @@ INERTIAL_REFUSALS = {
         "link 'a' inertial inertia",
         'a negative principal moment, -1 kg m^2',
     ),
-    'two inertials': (link('<inertial/><inertial/>'), "link 'a'", 'has 2 <inertial> elements'),
     'origin NaN': (
         inertial(origin='<origin xyz="0 NaN 0"/>'),
         "link 'a' inertial origin",
@@ -382,22 +348,17 @@ INERTIAL_REFUSALS = {
 
 BAD_NUMBERS = {
     'nan 0 0': "'nan', which is not finite",
-    '0 -inf 0': "'-inf', which is not finite",
     '0 0 Infinity': "'Infinity', which is not finite",
     '1e400 0 0': "'1e400', which is too large",
     '1e31 0 0': "'1e31', which is too large",
     '1 2': 'has 2 values, expected 3 numbers',
     '': 'has 0 values, expected 3 numbers',
-    '1 2 3 4': 'has 4 values, expected 3 numbers',
     '1,0 0 0': "'1,0', which is not a decimal number; a decimal point is written",
-    '1, 0, 0': "'1,', which is not a decimal number",
     'one 0 0': "'one', which is not a decimal number",
     '0x10 0 0': "'0x10', which is not a decimal number",
     '1_0 0 0': "'1_0', which is not a decimal number",
     '1e 0 0': "'1e', which is not a decimal number",
     '. 0 0': "'.', which is not a decimal number",
-    '--1 0 0': "'--1', which is not a decimal number",
-    '1.5f 0 0': "'1.5f', which is not a decimal number",
     '\u0661 0 0': 'which is not a decimal number',
     '\uff11 0 0': 'which is not a decimal number',
     '0\u00a00 0 0': 'which is not a decimal number',
@@ -459,17 +420,11 @@ class TestRefusals:
         assert caught.value.element.startswith('file ')
 
 
-def chain(length, mimic=False):
-    """A robot of one chain; with ``mimic``, each joint follows the next and the last leads."""
+def chain(length):
+    """A robot of one chain."""
     links = ''.join(f'<link name="l{i}"/>' for i in range(length))
     joints = ''.join(
-        joint(
-            f'<mimic joint="j{i + 1}"/>' if mimic and i < length - 2 else '',
-            name=f'j{i}',
-            parent=f'l{i}',
-            child=f'l{i + 1}',
-            type='continuous',
-        )
+        joint(name=f'j{i}', parent=f'l{i}', child=f'l{i + 1}', type='continuous')
         for i in range(length - 1)
     )
     return f'<robot name="r">{links}{joints}</robot>'

@@ -56,10 +56,6 @@ TAKEN = {
         robot(LIMIT, inertial='<origin xyz="3 0 0"/>'),
         "more than one <origin> is in 'hand'; the first counts",
     ),
-    'a fixed limit upside down': (
-        robot('<limit lower="1" upper="-1" effort="0" velocity="0"/>', type='fixed'),
-        "the limit of 'elbow' is upside down (lower above upper); a fixed joint needs none",
-    ),
 }
 
 
@@ -109,15 +105,10 @@ def assert_as_in_pinocchio(text):
     assert np.allclose(ours.upper_limits, peer.upperPositionLimit)
 
 
-REFUSED = {
-    'two masses': (robot(LIMIT, inertial='<mass value="2"/>'), 'has 2 <mass> elements'),
-}
-
-
-@pytest.mark.parametrize(('text', 'reason'), REFUSED.values(), ids=REFUSED)
-def test_what_urdfdom_takes_but_leaves_open_what_is_meant_is_refused(text, reason):
+def test_what_urdfdom_takes_but_leaves_open_what_is_meant_is_refused():
+    text = robot(LIMIT, inertial='<mass value="2"/>')
     pinocchio.buildModelFromXML(text)
-    with pytest.raises(ModelError, match=reason):
+    with pytest.raises(ModelError, match='has 2 <mass> elements'):
         parse_urdf(text)
 
 

@@ -358,26 +358,25 @@ def test_annotations_stay_after_the_first_call():
         assert signature.return_annotation != signature.empty
 
 
-OTHER_ARGUMENTS = {
-    'hybrid_dynamics': lambda x: (x, x, x, x, np.array([True, False, True, False])),
-    'inverse_dynamics': lambda x: (x, x, x, {'rod': np.arange(6.0)}),
-    'forward_dynamics_derivatives': lambda x: (x, x, x, {'rod': np.arange(6.0)}),
-}
-
-
-@pytest.mark.parametrize('name', OTHER_ARGUMENTS)
-def test_methods_with_other_arguments_are_traced_after_numbers(name):
+@pytest.mark.parametrize(
+    ('name', 'more'),
+    [
+        ('hybrid_dynamics', lambda x: (x, np.array([True, False, True, False]))),
+        ('inverse_dynamics', lambda x: ({'rod': np.arange(6.0)},)),
+        ('forward_dynamics_derivatives', lambda x: ({'rod': np.arange(6.0)},)),
+    ],
+)
+def test_methods_with_other_arguments_are_traced_after_numbers(name, more):
     robot, x = Robot.from_urdf(pendulum('p'), 'planar'), np.linspace(0.1, 0.4, 4)
-    values = getattr(robot, name)(*OTHER_ARGUMENTS[name](x))
-    for i, wanted in enumerate(values if isinstance(values, tuple) else (values,)):
 
-        def part(x, i=i):
-            result = getattr(robot, name)(*OTHER_ARGUMENTS[name](x))
-            return result[i] if isinstance(result, tuple) else result
+    def parts(x):
+        result = getattr(robot, name)(x, x, x, *more(x))
+        return result if isinstance(result, tuple) else (result,)
 
-        for _ in range(2):
-            assert_close(kernels.compile(part, {'x': 4}, backend='python')(x), wanted, LAW)
-            getattr(robot, name)(*OTHER_ARGUMENTS[name](x))
+    for _ in range(2):
+        for i, wanted in enumerate(parts(x)):
+            kernel = kernels.compile(lambda x, i=i: parts(x)[i], {'x': 4}, 'f', backend='python')
+            assert_close(kernel(x), wanted, LAW)
 
 
 def test_threads_trace_and_compute_in_any_order():

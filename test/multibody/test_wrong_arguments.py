@@ -7,7 +7,6 @@ from __future__ import annotations
 import copy
 import decimal
 import inspect
-import pickle
 import warnings
 from pathlib import Path
 
@@ -217,10 +216,6 @@ def test_no_states_have_results_of_their_shape(shape):
         ARM.inverse_dynamics(none, np.full(7, np.nan), Q)
 
 
-class Noted(Robot):
-    """Has attributes of its own."""
-
-
 @pytest.mark.parametrize('kind', [Robot, RigidBodySystem])
 def test_attributes_that_no_class_declares_are_refused(kind):
     robot = kind.from_urdf(ARM_TEXT)
@@ -234,13 +229,3 @@ def test_attributes_that_no_class_declares_are_refused(kind):
             other.gravity = (0.0, 0.0, 0.0)
     robot.gravity = lambda q: 0.0 * q
     np.testing.assert_array_equal(robot.gravity(Q), 0.0)
-
-
-def test_a_subclass_may_add_attributes_and_copies_have_them():
-    robot = Noted.from_urdf(ARM_TEXT)
-    robot.note = 'mine'
-    robot.note = 'still mine'
-    for other in (copy.copy(robot), copy.deepcopy(robot), pickle.loads(pickle.dumps(robot))):
-        assert other.note == 'still mine' and other.nq == 7
-        np.testing.assert_array_equal(other.gravity(Q), robot.gravity(Q))
-    del robot.note

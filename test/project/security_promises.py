@@ -37,8 +37,8 @@ SECURITY = {
         'test_malformed_bytes_on_any_topic_are_counted_and_the_node_goes_on',
         'test_joint_states_that_cannot_be_right_are_counted_and_change_nothing',
     ),
-    'of more than 1 MiB, and requests about parameters': (
-        'test_services_of_every_node_refuse_two_megabytes',
+    'of more than 1000 parameters or wrenches': (
+        'test_services_of_every_node_answer_two_megabytes',
         'test_a_hundred_thousand_entries_are_refused_and_outputs_go_on',
     ),
     'may name a file for the node to write': (

@@ -65,15 +65,21 @@ def test_a_node_refuses_a_parameter_of_another_type(name):
 
 
 @pytest.mark.ros
-def test_a_node_refuses_a_parameter_of_an_earlier_version():
-    code, lines = said(
-        'dynamics_ros', '--ros-args', '-p', 'feed_forward.refuse_beyond_limits:=false'
-    )
+@pytest.mark.parametrize(
+    ('given', 'instead'),
+    [
+        (
+            'feed_forward.refuse_beyond_limits:=false',
+            'the violations that ~/compute_trajectory_efforts returns',
+        ),
+        ('identification.effort.scale:=[2.0]', 'effort.* and friction.*; a goal has the duration'),
+    ],
+)
+def test_a_node_refuses_a_parameter_of_an_earlier_version(given, instead):
+    code, lines = said('dynamics_ros', '--ros-args', '-p', given)
     assert code == 1
-    assert lines == [
-        'cannot start: feed_forward.refuse_beyond_limits: is no parameter any more; expected the '
-        'violations that ~/compute_trajectory_efforts returns'
-    ]
+    name = given.partition(':=')[0]
+    assert lines == [f'cannot start: {name}: is no parameter any more; expected {instead}']
 
 
 @pytest.mark.ros

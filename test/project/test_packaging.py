@@ -133,7 +133,7 @@ def test_without_tf2_ros_only_frames_of_the_model_are_known(monkeypatch):
     monkeypatch.setitem(sys.modules, 'tf2_ros', None)
     node = SimpleNamespace(get_clock=lambda: Clock(clock_type=ClockType.ROS_TIME))
     with pytest.raises(TransformError, match='tf2_ros is not installed'):
-        Transforms(node).subscribe()
+        Transforms(node).pose('base', 'tool')
 
 
 def test_without_trimesh_a_mesh_that_is_no_stl_is_named(monkeypatch, tmp_path):

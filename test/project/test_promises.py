@@ -28,7 +28,7 @@ INTERFACES = {
     ),
     'Names are relative (`joint_states`) or private': (
         'test_two_robots_in_two_namespaces_keep_apart',
-        'test_inputs_can_be_remapped',
+        'test_publishers_and_subscribers_of_either_reliability_are_served',
     ),
     'of each output at start, for example': (
         'test_publishers_and_subscribers_of_either_reliability_are_served',

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import random
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from dual_numbers import moving, rates, values
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from patience import examples
-from scipy.spatial.transform import Rotation
+from random_robots import SEEDS, robots
 from spatial_samples import angles, quaternions, rotation_vectors, tiny, vectors
 from tolerances import EXACT, GROUP, RATES
 
@@ -102,27 +101,6 @@ def test_euler_angles_reproduce_the_rotation_at_the_singularity_too(kind, data):
         assert 0.0 <= back[1] <= math.pi
     else:
         assert abs(back[1]) <= 0.5 * math.pi
-
-
-@ALL_EULER
-@given(q=quaternions)
-def test_scipy_has_the_same_euler_angles(kind, q):
-    p = kind.from_quaternion(q)
-    sequence = kind.name[-3:].upper()
-    assert_close(kind.to_matrix(p), Rotation.from_euler(sequence, p).as_matrix())
-    assume(regular(kind, q) > 1e-6)
-    difference = p - Rotation.from_quat(q).as_euler(sequence)
-    wrapped = (difference + math.pi) % (2.0 * math.pi) - math.pi
-    # An angle is read off numbers as small as the sine.
-    assert np.abs(wrapped).max() <= ANGLE_TOLERANCE / regular(kind, q)
-
-
-@given(q=quaternions)
-def test_angle_axis_is_that_of_scipy_with_an_angle_up_to_pi(q):
-    p = ANGLE_AXIS.from_quaternion(q)
-    assert 0.0 <= p[0] <= math.pi
-    assert np.linalg.norm(p[1:]) == pytest.approx(1.0)
-    assert p[0] == pytest.approx(Rotation.from_quat(q).magnitude(), abs=10 * GROUP)
 
 
 # Rates
@@ -296,37 +274,6 @@ def test_on_the_axis_the_rates_are_refused_by_name(kind, p):
         kind.rate_map_inverse(batch)
 
 
-KINDS = ('revolute', 'continuous', 'prismatic')
-
-
-def random_urdf(seed, n_joints):
-    """A random tree of moving joints in any pose about any axis; one joint in four is a mimic."""
-    rng = random.Random(seed)
-
-    def three(scale):
-        return ' '.join(f'{rng.uniform(-scale, scale):.6f}' for _ in range(3))
-
-    links = ''.join(
-        f'<link name="link{i}"><inertial><mass value="1"/>'
-        '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>'
-        for i in range(n_joints + 1)
-    )
-    joints, leaders = '', []
-    for i in range(n_joints):
-        mimic = ''
-        if leaders and rng.random() < 0.25:
-            mimic = f'<mimic joint="{rng.choice(leaders)}" multiplier="-1.7" offset="0.3"/>'
-        else:
-            leaders.append(f'joint{i}')
-        joints += (
-            f'<joint name="joint{i}" type="{rng.choice(KINDS)}">'
-            f'<parent link="link{rng.randint(0, i)}"/><child link="link{i + 1}"/>'
-            f'<origin xyz="{three(1.0)}" rpy="{three(3.0)}"/><axis xyz="{three(1.0)}"/>'
-            f'<limit lower="-3" upper="3" effort="1" velocity="1"/>{mimic}</joint>'
-        )
-    return f'<robot name="random">{links}{joints}</robot>'
-
-
 def assert_same_poses(robot, q):
     tree = body_poses(robot.model, list(q))
     product = product_of_exponentials(robot.model, list(q))
@@ -336,11 +283,9 @@ def assert_same_poses(robot, q):
         assert np.abs(ours - independent).max() <= EXACT * max(1.0, np.abs(independent).max())
 
 
-@pytest.mark.parametrize('root', ['fixed', 'floating', 'planar'])
-@given(seed=st.integers(0, 10**6), n_joints=st.integers(1, 8))
+@given(robot=robots(), seed=SEEDS)
 @examples(30)
-def test_on_random_trees(root, seed, n_joints):
-    robot = Robot.from_urdf(random_urdf(seed, n_joints), root, backend='python')
+def test_on_random_trees(robot, seed):
     assert_same_poses(robot, robot.random_configuration(np.random.default_rng(seed)))
 
 

@@ -47,13 +47,6 @@ def test_the_conjugate_is_the_inverse_and_one_is_neutral(q):
     assert_close(spatial.quaternion_product(q, one), q)
 
 
-@given(q=quaternions)
-def test_the_matrix_of_a_quaternion_is_a_rotation(q):
-    R = spatial.quaternion_to_matrix(q)
-    assert_close(R.T @ R, np.eye(3))
-    assert Matrix3.from_array(R).determinant() == pytest.approx(1.0)
-
-
 @given(q=quaternions, v=vectors)
 def test_acting_with_a_quaternion_is_acting_with_its_matrix(q, v):
     R = spatial.quaternion_to_matrix(q)
@@ -125,12 +118,6 @@ def test_near_the_identity_the_logarithm_keeps_all_digits(unit, turn):
     v = unit * turn
     assert_close(spatial.log_matrix(spatial.exp_matrix(v)) / turn, unit)
     assert_close(spatial.quaternion_log(spatial.quaternion_exp(v)) / turn, unit)
-
-
-def test_half_a_turn_has_two_logarithms_and_gives_one():
-    for axis in np.eye(3):
-        v = spatial.log_matrix(spatial.rotation_about(axis, math.pi))
-        assert np.abs(v) == pytest.approx(math.pi * axis)
 
 
 # Jacobians

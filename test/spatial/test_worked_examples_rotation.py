@@ -125,52 +125,37 @@ def test_rotations_do_not_commute_but_associate():
 # [RD] 2.4.5: matrices of Euler angles
 
 
-@given(z1=angles, y=angles, z2=angles)
-def test_matrix_of_zyz_angles(z1, y, z2):
-    """[RD] eq. 2.33."""
-    (a, b), (c, s), (d, e) = cs(z1), cs(y), cs(z2)
-    printed = [
-        [c * a * d - b * e, -d * b - c * a * e, a * s],
-        [a * e + c * d * b, a * d - c * b * e, s * b],
-        [-d * s, s * e, c],
-    ]
-    assert_equal(EULER_ZYZ.to_matrix(np.array([z1, y, z2])), printed)
+def euler_matrices(a, b, c):
+    """[RD] eq. 2.33, 2.37, 2.41 (also the roll-pitch-yaw R_z R_y R_x of [RBM]) and 2.44."""
+    (c1, s1), (c2, s2), (c3, s3) = cs(a), cs(b), cs(c)
+    return {
+        EULER_ZYZ: [
+            [c2 * c1 * c3 - s1 * s3, -c3 * s1 - c2 * c1 * s3, c1 * s2],
+            [c1 * s3 + c2 * c3 * s1, c1 * c3 - c2 * s1 * s3, s2 * s1],
+            [-c3 * s2, s2 * s3, c2],
+        ],
+        EULER_ZXZ: [
+            [c1 * c3 - c2 * s1 * s3, -c1 * s3 - c2 * c3 * s1, s2 * s1],
+            [c3 * s1 + c2 * c1 * s3, c2 * c1 * c3 - s1 * s3, -c1 * s2],
+            [s2 * s3, c3 * s2, c2],
+        ],
+        EULER_ZYX: [
+            [c2 * c1, c1 * s3 * s2 - c3 * s1, s3 * s1 + c3 * c1 * s2],
+            [c2 * s1, c3 * c1 + s3 * s2 * s1, c3 * s2 * s1 - c1 * s3],
+            [-s2, c2 * s3, c3 * c2],
+        ],
+        EULER_XYZ: [
+            [c2 * c3, -c2 * s3, s2],
+            [c1 * s3 + c3 * s1 * s2, c1 * c3 - s1 * s2 * s3, -c2 * s1],
+            [s1 * s3 - c1 * c3 * s2, c3 * s1 + c1 * s2 * s3, c1 * c2],
+        ],
+    }
 
 
-@given(z1=angles, x=angles, z2=angles)
-def test_matrix_of_zxz_angles(z1, x, z2):
-    """[RD] eq. 2.37."""
-    (a, b), (c, s), (d, e) = cs(z1), cs(x), cs(z2)
-    printed = [
-        [a * d - c * b * e, -a * e - c * d * b, s * b],
-        [d * b + c * a * e, c * a * d - b * e, -a * s],
-        [s * e, d * s, c],
-    ]
-    assert_equal(EULER_ZXZ.to_matrix(np.array([z1, x, z2])), printed)
-
-
-@given(z=angles, y=angles, x=angles)
-def test_matrix_of_zyx_angles(z, y, x):
-    """[RD] eq. 2.41; the roll-pitch-yaw R_z R_y R_x of [RBM]."""
-    (cz, sz), (cy, sy), (cx, sx) = cs(z), cs(y), cs(x)
-    printed = [
-        [cy * cz, cz * sx * sy - cx * sz, sx * sz + cx * cz * sy],
-        [cy * sz, cx * cz + sx * sy * sz, cx * sy * sz - cz * sx],
-        [-sy, cy * sx, cx * cy],
-    ]
-    assert_equal(EULER_ZYX.to_matrix(np.array([z, y, x])), printed)
-
-
-@given(x=angles, y=angles, z=angles)
-def test_matrix_of_xyz_angles(x, y, z):
-    """[RD] eq. 2.44."""
-    (cx, sx), (cy, sy), (cz, sz) = cs(x), cs(y), cs(z)
-    printed = [
-        [cy * cz, -cy * sz, sy],
-        [cx * sz + cz * sx * sy, cx * cz - sx * sy * sz, -cy * sx],
-        [sx * sz - cx * cz * sy, cz * sx + cx * sy * sz, cx * cy],
-    ]
-    assert_equal(EULER_XYZ.to_matrix(np.array([x, y, z])), printed)
+@given(p=st.tuples(angles, angles, angles))
+def test_matrices_of_euler_angles(p):
+    for kind, printed in euler_matrices(*p).items():
+        assert_equal(kind.to_matrix(np.array(p)), printed)
 
 
 @given(q=quaternions)
@@ -248,74 +233,48 @@ def test_quaternion_of_a_matrix(q):
 # [RD] 2.5.1 and [Kindr]: rates of Euler angles
 
 
-def assert_rate_maps(kind, p, E, inverse):
+def euler_rates(a, b):
+    """E and its inverse, [RD] eq. 2.86 to 2.93."""
+    (c1, s1), (c2, s2) = cs(a), cs(b)
+    return {
+        EULER_ZYX: (
+            [[0, -s1, c2 * c1], [0, c1, c2 * s1], [1, 0, -s2]],
+            [[c1 * s2 / c2, s2 * s1 / c2, 1], [-s1, c1, 0], [c1 / c2, s1 / c2, 0]],
+        ),
+        EULER_XYZ: (
+            [[1, 0, s2], [0, c1, -c2 * s1], [0, s1, c1 * c2]],
+            [[1, s1 * s2 / c2, -c1 * s2 / c2], [0, c1, s1], [0, -s1 / c2, c1 / c2]],
+        ),
+        EULER_ZYZ: (
+            [[0, -s1, c1 * s2], [0, c1, s1 * s2], [1, 0, c2]],
+            [[-c2 * c1 / s2, -c2 * s1 / s2, 1], [-s1, c1, 0], [c1 / s2, s1 / s2, 0]],
+        ),
+        EULER_ZXZ: (
+            [[0, c1, s1 * s2], [0, s1, -c1 * s2], [1, 0, c2]],
+            [[-c2 * s1 / s2, c2 * c1 / s2, 1], [c1, s1, 0], [s1 / s2, -c1 / s2, 0]],
+        ),
+    }
+
+
+@given(p=st.tuples(angles, angles, angles))
+def test_rates_of_euler_angles(p):
     """Printed for the angular velocity in A; that in B is its other side ([Kindr] eq. 7 and 8)."""
-    R = kind.to_matrix(p)
-    assert_equal(kind.rate_map(p), E)
-    assert_equal(kind.body_rate_map(p), R.T @ np.array(E))
-    scale = np.abs(inverse).max()
-    if scale < 1e6:
+    assume(min(map(abs, cs(p[1]))) > 1e-6)
+    p = np.array(p)
+    for kind, (E, inverse) in euler_rates(*p[:2]).items():
+        R = kind.to_matrix(p)
+        assert_equal(kind.rate_map(p), E)
+        assert_equal(kind.body_rate_map(p), R.T @ np.array(E))
+        scale = np.abs(inverse).max()
         assert_equal(kind.rate_map_inverse(p), inverse, 10 * GROUP * scale**2)
         assert_equal(kind.body_rate_map_inverse(p), np.array(inverse) @ R, 10 * GROUP * scale**2)
-
-
-@given(z=angles, y=angles, x=angles)
-def test_rates_of_zyx_angles(z, y, x):
-    """[RD] eq. 2.86, 2.87; [Kindr] also expresses them in B."""
-    (cz, sz), (cy, sy), (cx, sx) = cs(z), cs(y), cs(x)
-    p = np.array([z, y, x])
-    assume(abs(cy) > 1e-6)
-    assert_rate_maps(
-        EULER_ZYX,
-        p,
-        [[0, -sz, cy * cz], [0, cz, cy * sz], [1, 0, -sy]],
-        [[cz * sy / cy, sy * sz / cy, 1], [-sz, cz, 0], [cz / cy, sz / cy, 0]],
-    )
+    (_, _), (cy, sy), (cx, sx) = map(cs, p)
+    # [Kindr] prints those of ZYX in B, too.
     assert_equal(EULER_ZYX.body_rate_map(p), [[-sy, 0, 1], [cy * sx, cx, 0], [cx * cy, -sx, 0]])
     assert_equal(
         EULER_ZYX.body_rate_map_inverse(p),
         [[0, sx / cy, cx / cy], [0, cx, -sx], [1, sx * sy / cy, cx * sy / cy]],
         10 * GROUP / cy**2,
-    )
-    assert np.linalg.det(EULER_ZYX.rate_map(p)) == pytest.approx(-cy)
-
-
-@given(x=angles, y=angles, z=angles)
-def test_rates_of_xyz_angles(x, y, z):
-    """[RD] eq. 2.88, 2.89."""
-    (cx, sx), (cy, sy) = cs(x), cs(y)
-    assume(abs(cy) > 1e-6)
-    assert_rate_maps(
-        EULER_XYZ,
-        np.array([x, y, z]),
-        [[1, 0, sy], [0, cx, -cy * sx], [0, sx, cx * cy]],
-        [[1, sx * sy / cy, -cx * sy / cy], [0, cx, sx], [0, -sx / cy, cx / cy]],
-    )
-
-
-@given(z1=angles, y=angles, z2=angles)
-def test_rates_of_zyz_angles(z1, y, z2):
-    """[RD] eq. 2.90, 2.91."""
-    (c1, s1), (cy, sy) = cs(z1), cs(y)
-    assume(abs(sy) > 1e-6)
-    assert_rate_maps(
-        EULER_ZYZ,
-        np.array([z1, y, z2]),
-        [[0, -s1, c1 * sy], [0, c1, s1 * sy], [1, 0, cy]],
-        [[-cy * c1 / sy, -cy * s1 / sy, 1], [-s1, c1, 0], [c1 / sy, s1 / sy, 0]],
-    )
-
-
-@given(z1=angles, x=angles, z2=angles)
-def test_rates_of_zxz_angles(z1, x, z2):
-    """[RD] eq. 2.92, 2.93."""
-    (c1, s1), (cx, sx) = cs(z1), cs(x)
-    assume(abs(sx) > 1e-6)
-    assert_rate_maps(
-        EULER_ZXZ,
-        np.array([z1, x, z2]),
-        [[0, c1, s1 * sx], [0, s1, -c1 * sx], [1, 0, cx]],
-        [[-cx * s1 / sx, cx * c1 / sx, 1], [c1, s1, 0], [s1 / sx, -c1 / sx, 0]],
     )
 
 
@@ -373,52 +332,35 @@ def degrees(*angles):
     return np.radians(angles)
 
 
-def test_kindr_figure_1_yaw_pitch_roll_from_A_to_D():
-    """z-y'-x'' by 50, 25, 30 degrees: each turn is about an axis of the frame turned so far."""
+@pytest.mark.parametrize(
+    ('kind', 'axes', 'printed'),
+    [
+        (
+            EULER_ZYX,
+            (Z, Y, X),
+            [[0.5826, -0.5276, 0.6183], [0.6943, 0.7185, -0.0410], [-0.4226, 0.4532, 0.7849]],
+        ),
+        (
+            EULER_XYZ,
+            (X, Y, Z),
+            [[0.7849, -0.4532, 0.4226], [0.6018, 0.3948, -0.6943], [0.1478, 0.7992, 0.5826]],
+        ),
+    ],
+    ids=['1', '2'],
+)
+def test_kindr_figures_1_and_2_from_A_to_D(kind, axes, printed):
+    """By 50, 25, 30 degrees: each turn is about an axis of the frame turned so far."""
     p = degrees(50, 25, 30)
-    R_AB = spatial.rotation_about(Z, p[0])
-    R_AC = spatial.rotation_about(R_AB @ Y, p[1]) @ R_AB
-    R_AD = spatial.rotation_about(R_AC @ X, p[2]) @ R_AC
-    assert_equal(EULER_ZYX.to_matrix(p), R_AD)
-    assert_equal(EULER_ZYX.from_matrix(R_AD), p)
-    # The nose heads 50 degrees left and points 25 degrees down; the left wing is 30 degrees up.
-    x, y, _ = R_AD.T
-    assert math.degrees(math.atan2(x[1], x[0])) == pytest.approx(50.0)
-    assert math.degrees(math.asin(-x[2])) == pytest.approx(25.0)
-    level = np.cross(Z, x) / np.linalg.norm(np.cross(Z, x))
-    assert math.degrees(math.acos(level @ y)) == pytest.approx(30.0)
-    assert y[2] > 0.0
-    assert np.round(R_AD, 4).tolist() == [
-        [0.5826, -0.5276, 0.6183],
-        [0.6943, 0.7185, -0.0410],
-        [-0.4226, 0.4532, 0.7849],
-    ]
-    assert_equal(R_AD, Rotation.from_euler('ZYX', p).as_matrix())
-
-
-def test_kindr_figure_2_roll_pitch_yaw_from_A_to_D():
-    """x-y'-z'' by 50, 25, 30 degrees: each turn is about an axis of the frame turned so far."""
-    p = degrees(50, 25, 30)
-    R_AB = spatial.rotation_about(X, p[0])
-    R_AC = spatial.rotation_about(R_AB @ Y, p[1]) @ R_AB
-    R_AD = spatial.rotation_about(R_AC @ Z, p[2]) @ R_AC
-    assert_equal(EULER_XYZ.to_matrix(p), R_AD)
-    assert_equal(EULER_XYZ.from_matrix(R_AD), p)
-    assert np.round(R_AD, 4).tolist() == [
-        [0.7849, -0.4532, 0.4226],
-        [0.6018, 0.3948, -0.6943],
-        [0.1478, 0.7992, 0.5826],
-    ]
-    assert_equal(R_AD, Rotation.from_euler('XYZ', p).as_matrix())
-
-
-def test_the_same_angles_in_the_other_order_are_another_rotation():
-    p = degrees(50, 25, 30)
-    other = EULER_XYZ.to_matrix(p[::-1])
-    assert np.abs(EULER_ZYX.to_matrix(p) - other).max() > 0.1
+    R_AD = np.eye(3)
+    for axis, angle in zip(axes, p, strict=True):
+        R_AD = spatial.rotation_about(R_AD @ axis, angle) @ R_AD
+    assert_equal(kind.to_matrix(p), R_AD)
+    assert_equal(kind.from_matrix(R_AD), p)
+    assert np.round(R_AD, 4).tolist() == printed
+    sequence = kind.name[-3:]
+    assert_equal(R_AD, Rotation.from_euler(sequence.upper(), p).as_matrix())
     # Turns about fixed axes in the opposite order are the same rotation.
-    fixed = Rotation.from_euler('xyz', p[::-1]).as_matrix()
-    assert_equal(EULER_ZYX.to_matrix(p), fixed)
+    assert_equal(R_AD, Rotation.from_euler(sequence[::-1], p[::-1]).as_matrix())
 
 
 # [Kindr] 1, 2 and 4: active and passive

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Annotated, Any
 
 from dynamics_ros.algorithms.forward_dynamics import forward_dynamics
 from dynamics_ros.algorithms.forward_kinematics import frame_acceleration, frame_velocity
@@ -40,11 +40,19 @@ from dynamics_ros.algorithms.linear_algebra.solve import (
     solve_columns,
 )
 from dynamics_ros.algorithms.mass_matrix import mass_matrix
+from dynamics_ros.algorithms.quantity import Frames, Input, PerVelocity, Q, V, quantity
 from dynamics_ros.model import Frame, Model
 from dynamics_ros.spatial import Scalar, Vector3
 from dynamics_ros.spatial.scalar import clipped, erfc, exp, larger, log, sqrt, where_less
 
-from .wrench import ContactEquations, ContactSolution, any_of
+from .wrench import (
+    NOISE_ROWS,
+    SETTINGS,
+    ContactFrame,
+    any_of,
+    contact_equations,
+    contact_solution,
+)
 
 Values = Sequence[Scalar]
 
@@ -77,54 +85,73 @@ MAX_LOG_ODDS = 700.0
 """Largest magnitude of log-odds whose exponential is finite."""
 
 
-@dataclass(frozen=True)
-class FootForces:
-    """Ground reaction forces on n feet from external torques.
-
-    Attributes:
-        forces: (n, 3) of the ground on each foot, in the root frame [N].
-        deviations: (n) standard deviations of the normal forces [N].
-        normal_speeds: (n) speeds of the feet along the normal, positive away from the ground [m/s].
-        degraded: 1 if some direction of a force is damped or not observable, else 0.
-    """
-
-    forces: list[list[Scalar]]
-    deviations: list[Scalar]
-    normal_speeds: list[Scalar]
-    degraded: Scalar
-
-
-def foot_forces(
+@quantity(
+    'contacts of feet and forces of the ground on them',
+    {
+        'forces': 'of the ground on each foot by external torques, in the root frame [N]',
+        'deviations': 'standard deviation of each normal force [N]',
+        'constraint_forces': 'the forces on feet in contact by constraints [N]',
+        'probabilities': 'of contact',
+        'in_contact': '1 for each foot in contact',
+        'friction_violations': 'tangential force beyond the friction cone [N]',
+        'degraded': '1 when some direction of a force is damped or not felt',
+    },
+    internal=True,
+)
+def foot_contacts(
     model: Model,
-    feet: Sequence[Frame],
-    equations: ContactEquations,
-    solution: ContactSolution,
-    q: Values,
-    v: Values,
-    torque: Values,
-    normal: Values,
-) -> FootForces:
-    """Compute forces and speeds of feet from external torques.
+    feet: Frames,
+    q: Q,
+    v: V,
+    external_torque: PerVelocity,
+    tau: PerVelocity,
+    before: Annotated[Values, Input('feet')],
+    noise: Annotated[Sequence[Values], Input(NOISE_ROWS, 'nv')],
+    settings: Annotated[Values, Input(SETTINGS)],
+    normal: Annotated[Values, Input(3)],
+    force_threshold: Scalar,
+    friction: Scalar,
+) -> dict[str, Any]:
+    """Compute contacts of n feet and forces on them, from external torques and from constraints.
 
     Args:
-        model: the robot.
-        feet: frames of the n feet.
-        equations, solution: of forces at the origins of the feet, in the axes of the root frame.
+        model, feet: the robot, and the frames of its feet.
         q, v: configuration (nq), velocity (nv).
-        torque: (nv) external torques [Nm or N].
+        external_torque, tau: (nv) external torques, and joint torques as of `resting_forces`.
+        before: (n) contact states before, 1 or 0.
+        noise, settings: as of `contact_solution`; length scale, threshold, prior.
         normal: (3) unit normal of the ground in the root frame.
+        force_threshold: normal force that indicates contact [N].
+        friction: friction coefficient of the ground.
     """
-    torques = [torque[k] for k in equations.joints]
-    unit_normal = Vector3(*normal)
-    result = FootForces([], [], [], any_of(solution.degraded))
+    contacts = [ContactFrame(foot, None) for foot in feet]
+    points = [[0.0] * 3] * len(feet)
+    equations = contact_equations(model, contacts, 3, q, points, settings[0])
+    solution = contact_solution(model, equations, q, noise, *settings[1:], spectrum=False)
+    torques = [external_torque[k] for k in equations.joints]
+    forces: list[list[Scalar]] = []
+    deviations: list[Scalar] = []
+    speeds: list[Scalar] = []
     for index, foot in enumerate(feet):
         rows = slice(3 * index, 3 * index + 3)
-        result.forces.append([dot(row, torques) for row in solution.P[rows]])
+        forces.append([dot(row, torques) for row in solution.P[rows]])
         ((variance,),) = solution.covariance([normal], rows)
-        result.deviations.append(sqrt(variance))
+        deviations.append(sqrt(variance))
         twist = frame_velocity(model, q, v, foot, 'local_world_aligned')
-        result.normal_speeds.append(twist.linear.dot(unit_normal))
-    return result
+        speeds.append(twist.linear.dot(Vector3(*normal)))
+    probabilities = contact_probabilities(
+        [dot(force, normal) for force in forces], deviations, speeds, force_threshold
+    )
+    in_contact = contacts_with_hysteresis(probabilities, before)
+    return {
+        'forces': forces,
+        'deviations': deviations,
+        'constraint_forces': resting_forces(model, feet, q, v, tau, in_contact),
+        'probabilities': probabilities,
+        'in_contact': in_contact,
+        'friction_violations': friction_violations(forces, in_contact, normal, friction),
+        'degraded': any_of(solution.degraded),
+    }
 
 
 def contact_probabilities(

@@ -64,16 +64,24 @@ SETTINGS = (
 exclude gravity compensation."""
 
 
+@quantity(
+    'one step of an observer of external torques',
+    {
+        'external_torque': 'of the environment on the robot, torques as tau',
+        'memory': 'for the next step',
+    },
+    internal=True,
+)
 def observer_step(
     model: Model,
     kind: str,
     sampling: str,
-    q: Values,
-    v: Values,
-    effort: Values,
-    memory: Sequence[Values],
+    q: Q,
+    v: V,
+    effort: PerVelocity,
+    memory: Annotated[Sequence[Values], Input(MEMORY, 'nv')],
     interval: Scalar,
-    settings: Sequence[Values],
+    settings: Annotated[Sequence[Values], Input(len(SETTINGS), 'nv')],
 ) -> tuple[list[Scalar], list[list[Scalar]]]:
     """Update the observer with one sample.
 

@@ -30,16 +30,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from dynamics_ros.algorithms.forward_kinematics import frame_pose
 from dynamics_ros.algorithms.jacobian import jacobian_columns
 from dynamics_ros.algorithms.linear_algebra.eigenvalues import symmetric_eigen
 from dynamics_ros.algorithms.linear_algebra.matrices import (
     Matrix,
+    ascending,
     beside,
     chosen,
     columns,
-    descending,
     product,
     scaled_columns,
     times_transposed,
@@ -136,21 +137,6 @@ class ContactSolution:
         return times_transposed(scatter)
 
 
-@dataclass(frozen=True)
-class Wrenches:
-    """Wrenches of m simultaneous contacts, with covariance and observability.
-
-    Attributes:
-        values: (m, 6) force [N], then torque about the reference point [Nm].
-        covariances: (m, k, k) of the first k = 3 or 6 components.
-        flags: (m, 7) 1 for each observable component, then 1 if the estimate is degraded.
-    """
-
-    values: list[list[Scalar]]
-    covariances: list[Matrix]
-    flags: list[list[Scalar]]
-
-
 def contact_equations(
     model: Model,
     contacts: Sequence[ContactFrame],
@@ -238,28 +224,40 @@ def contact_solution(
 
 def contact_wrenches(
     equations: ContactEquations, solution: ContactSolution, torque: Values, length: Scalar
-) -> Wrenches:
-    """Compute the wrenches of the environment on the robot at its contacts.
+) -> dict[str, Any]:
+    """Compute the wrenches of the environment on the robot at its m contacts.
 
     Args:
         equations, solution: of the contacts.
         torque: (nv) external torques [Nm or N].
         length: length scale of the equations [m].
+
+    Returns:
+        ``wrenches`` (m, 6): force [N], then torque about the reference point [Nm];
+        ``reference_points`` (m, 3); ``covariances`` (m, k, k) of the first k = 3 or 6 components;
+        ``flags`` (m, 7), 1 for each observable component, then 1 if the estimate is degraded;
+        ``singular_values`` of the solution.
     """
     joint_torques = [torque[k] for k in equations.joints]
     rows = len(solution.P) // len(equations.levers)
     degraded = solution.degraded
-    result = Wrenches([], [], [])
+    wrenches, covariances, flags = [], [], []
     for index, lever in enumerate(equations.levers):
-        rows_of_contact = slice(index * rows, (index + 1) * rows)
+        own = slice(index * rows, (index + 1) * rows)
         arm = lever * (1.0 / length)
         to_reference_point = [row[:rows] for row in shift_matrix(arm, length)]
-        scaled_wrench = [dot(row, joint_torques) for row in solution.P[rows_of_contact]]
-        result.values.append([dot(row, scaled_wrench) for row in to_reference_point])
-        result.covariances.append(solution.covariance(to_reference_point, rows_of_contact))
-        observable = _observable(solution.missed[rows_of_contact], rows_of_contact, arm)
-        result.flags.append([*observable, *[0.0] * (6 - rows), any_of(degraded[rows_of_contact])])
-    return result
+        scaled_wrench = [dot(row, joint_torques) for row in solution.P[own]]
+        wrenches.append([dot(row, scaled_wrench) for row in to_reference_point])
+        covariances.append(solution.covariance(to_reference_point, own))
+        observable = _observable(solution.missed[own], own, arm)
+        flags.append([*observable, *[0.0] * (6 - rows), any_of(degraded[own])])
+    return {
+        'wrenches': wrenches,
+        'reference_points': [[*point] for point in equations.points],
+        'covariances': covariances,
+        'flags': flags,
+        'singular_values': solution.singular_values,
+    }
 
 
 def any_of(flags: Values) -> Scalar:
@@ -289,8 +287,8 @@ def _damped_inverse(G: Matrix, threshold: Scalar, spectrum: bool) -> tuple[Matri
     if not spectrum:
         damped = chosen(is_damped, damped, undamped)
         return damped if wide else transposed(damped), []
-    singular = [sqrt(where_less(square, 0.0, 0.0, square)) for square in squares]
-    return damped if wide else transposed(damped), descending(singular)
+    rows = ascending([[-where_less(square, 0.0, 0.0, square)] for square in squares])
+    return damped if wide else transposed(damped), [sqrt(-x) for (x,) in rows]
 
 
 def _identity_minus(A: Matrix) -> Matrix:

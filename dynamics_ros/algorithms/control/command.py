@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commanded torques: the torques of a control law within all limits of an arm, for all inputs.
 
-The limits are applied in this order: energy tank, rate of torques that do not move the tool,
-largest torque, guard of the joint position limits, largest torque again, largest torque rate.
+The limits are applied in this order: rate of torques that do not move the tool, largest torque,
+guard of the joint position limits, largest torque again, largest torque rate.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from dynamics_ros.algorithms.configuration import difference, neutral
+from dynamics_ros.algorithms.configuration import neutral
 from dynamics_ros.algorithms.gravity import gravity_torques
 from dynamics_ros.algorithms.inverse_dynamics import coriolis_torques
 from dynamics_ros.algorithms.joint_friction import friction_torque
@@ -27,7 +27,6 @@ from dynamics_ros.model import Model
 from dynamics_ros.spatial import Scalar
 from dynamics_ros.spatial.scalar import where_less
 
-from .energy_tank import level_after, valve
 from .joint_limits import guard_torques
 from .sampled import held_for
 from .torque_limits import largest_steps, largest_torques, limited_rates, share_beside, within
@@ -35,7 +34,6 @@ from .validity import (
     LARGEST,
     any_differs,
     at_least,
-    at_most,
     between,
     excess_of,
     if_valid,
@@ -60,7 +58,7 @@ MIN_VELOCITY = 1e-6
 
 def memory_size(model: Model) -> int:
     """Number of values in the memory of a step."""
-    return model.nq + 3 * model.nv + 8
+    return model.nq + 3 * model.nv + 1
 
 
 @dataclass(frozen=True)
@@ -70,11 +68,9 @@ class Memory:
     Attributes:
         q: configuration (nq) of the last valid state.
         tau: commanded torques (nv).
-        working: commanded torques (nv) without gravity and friction, whose work the tank counts.
+        working: commanded torques (nv) without gravity and friction.
         gravity: gravity torques (nv) of the last valid state.
         hold: time for which torques are held [s], as of ``sampled.held_for``.
-        energy: level of the tank [J].
-        integral: integral part of the force control (6), in the axes of the stiffness [N, Nm].
     """
 
     q: list[Scalar]
@@ -82,8 +78,6 @@ class Memory:
     working: list[Scalar]
     gravity: list[Scalar]
     hold: Scalar
-    energy: Scalar
-    integral: list[Scalar]
 
     @classmethod
     def of(cls, model: Model, values: Values) -> Memory:
@@ -92,14 +86,11 @@ class Memory:
         tau, working, gravity = (
             list(values[n + k * model.nv : n + (k + 1) * model.nv]) for k in range(3)
         )
-        rest = values[-8], values[-7], list(values[-6:])
-        return cls(list(values[:n]), tau, working, gravity, *rest)
+        return cls(list(values[:n]), tau, working, gravity, values[-1])
 
     def values(self) -> list[Scalar]:
         """All values in one list."""
-        numbers = [self.hold, self.energy]
-        parts = (self.q, self.tau, self.working, self.gravity, numbers, self.integral)
-        return [x for part in parts for x in part]
+        return [*self.q, *self.tau, *self.working, *self.gravity, self.hold]
 
 
 @dataclass(frozen=True)
@@ -159,7 +150,6 @@ def commanded_torques(
     law: Values,
     limit_torque: Values,
     joints: Mapping[str, Values],
-    settings: Mapping[str, Scalar],
     bad_input: Scalar,
     null_space: Callable[[Values], list[Scalar]] | None = None,
 ) -> tuple[list[Scalar], Memory, dict[str, Scalar]]:
@@ -170,7 +160,7 @@ def commanded_torques(
         state: of this step.
         law: torques (nv) in addition to those of gravity and friction.
         limit_torque: (nv) of the potential at the position limits, contained in ``law``.
-        joints, settings: values by name.
+        joints: gains by name.
         bad_input: as of `excess_of`; the arm brakes if a target or a gain is invalid.
         null_space: projects torques (nv) to those that do not move the tool; their rate is limited
             together, by what the other torques leave. None limits the rate of each joint alone.
@@ -179,16 +169,6 @@ def commanded_torques(
     bad_state, v = state.bad_state, state.v
     braking = [c - BRAKING * dot(row, v) for c, row in zip(state.coriolis, state.M, strict=True)]
     working = if_valid(bad_input + excess_of(law), law, braking)
-
-    # Energy tank.
-    moved = difference(model, before.q, state.q)
-    (capacity,) = if_valid(bad_input, [settings['energy_capacity']], [before.energy])
-    level = level_after(before.energy, capacity, before.working, moved)
-    level = where_less(abs(level), LARGEST, level, 0.0)
-    horizon = at_least(at_most(settings['energy_horizon'], 1.0), dt)
-    a = solve_factorized(state.factors, working)
-    share = valve(level, horizon, working, v, a)
-    working = [share * x for x in working]
 
     # Torques for gravity and friction, and the torques that the limits leave for the law.
     friction = _friction(joints, v, added(gravity, working))
@@ -228,10 +208,7 @@ def commanded_torques(
     bounded = within(tau, largest)
     rate_limited = limited_rates(bounded, last, rates, dt)
     sent = within(rate_limited, largest)
-    following = Memory(
-        *(list(state.q), sent, less(sent, compensation), list(gravity)),
-        *(state.hold, level, before.integral),
-    )
+    following = Memory(list(state.q), sent, less(sent, compensation), list(gravity), state.hold)
     changed = excess_of(change)
     flags = {
         'state': is_bad(computed),
@@ -239,7 +216,6 @@ def commanded_torques(
         'memory': is_bad(state.bad_memory),
         'joint_limit': any_differs(limit_torque, [0.0] * model.nv),
         'guard': where_less(NOTICEABLE * excess_of([*available, *compensation]), changed, 1.0, 0.0),
-        'energy': where_less(share, 1.0, 1.0, 0.0),
         'torque': any_differs([*desired, *tau], [*feasible, *bounded]),
         'torque_rate': any_differs([*rate_limited, free_share], [*bounded, 1.0]),
     }

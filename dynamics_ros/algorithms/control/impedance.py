@@ -19,7 +19,6 @@ rate are within their limits in every case.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Annotated
 
 from dynamics_ros.algorithms.configuration import difference
@@ -33,7 +32,7 @@ from dynamics_ros.model import Frame, Model
 from dynamics_ros.spatial import Matrix3, Scalar, log_matrix, transform_of_rows
 from dynamics_ros.spatial.scalar import where_less
 
-from .command import JointState, added, commanded_torques, memory_size
+from .command import JointState, added, commanded_torques, less, memory_size
 from .joint_limits import limit_torques
 from .sampled import (
     SHARE,
@@ -45,9 +44,7 @@ from .sampled import (
 )
 from .task_inertia import BoundedInertia, directions
 from .validity import (
-    any_differs,
     at_least,
-    between,
     excess_of,
     if_valid,
     unless_rotation,
@@ -62,20 +59,15 @@ JOINT_GAINS = (
 )
 """Rows of the joint gains, one value per velocity."""
 
-FORCE_GAINS = ('selected', 'proportional', 'integral', 'integral_limit')
-"""Rows of the gains of force control, along x y z and about x y z of the axes."""
-
-SETTINGS = ('axes_of_tool', 'length', 'largest_inertia', 'energy_capacity', 'energy_horizon')
-"""Other settings: whether the axes are given in the tool frame (1, else 0); [m], [kg], [J], [s]."""
+SETTINGS = ('axes_of_tool', 'length', 'largest_inertia')
+"""Other settings: whether the axes are given in the tool frame (1, else 0); [m], [kg]."""
 
 FLAGS = (
-    *('state', 'input', 'memory', 'singular', 'joint_limit', 'guard', 'energy', 'torque'),
-    *('torque_rate', 'force_integral'),
+    *('state', 'input', 'memory', 'singular', 'joint_limit', 'guard', 'torque', 'torque_rate'),
 )
 """Flags, 1.0 or 0.0 each. state, input (target, gain, interval), memory: invalid. singular: the
-task inertia is damped. joint_limit: a joint is in the margin of its range. guard, energy, torque,
-torque_rate: the guard, the energy tank or a limit changes the torque. force_integral: the integral
-of the force error is at its limit."""
+task inertia is damped. joint_limit: a joint is in the margin of its range. guard, torque,
+torque_rate: the guard or a limit changes the torque."""
 
 MIN_LENGTH, MIN_INERTIA = 1e-3, 1e-3
 """Lower bounds of the length scale [m] and of the largest inertia [kg]."""
@@ -99,14 +91,11 @@ def impedance_step(
     frame: Frame,
     q: Q,
     v: V,
-    wrench: Annotated[
-        Values, Input(6, meaning=f'measured, of the environment, {AT_TOOL} [N], [N m]')
-    ],
     target_pose: Annotated[Sequence[Values], Input(4, 4, meaning='in the root frame')],
     target_twist: Annotated[Values, Input(6, meaning=AT_TOOL)],
     target_acceleration: Annotated[Values, Input(6, meaning=AT_TOOL)],
     target_wrench: Annotated[
-        Values, Input(6, meaning=f'that the environment shall exert, {AT_TOOL}')
+        Values, Input(6, meaning=f'that the environment shall exert, {AT_TOOL} [N], [N m]')
     ],
     posture: Annotated[Values, Input('nq', meaning='for the freedom that the frame leaves, as q')],
     stiffness: Annotated[Rows, Input(6, 6, meaning='in the axes [N/m], [N m/rad]')],
@@ -114,9 +103,6 @@ def impedance_step(
     axes: Annotated[
         Sequence[Values],
         Input(3, 3, meaning='their rotation, in root axes or in those of the frame'),
-    ],
-    force_gains: Annotated[
-        Rows, Input(len(FORCE_GAINS), 6, meaning=f'rows: {", ".join(FORCE_GAINS)}')
     ],
     joint_gains: Annotated[
         Rows, Input(len(JOINT_GAINS), 'nv', meaning=f'rows: {", ".join(JOINT_GAINS)}')
@@ -132,15 +118,13 @@ def impedance_step(
     Args:
         model, frame: an arm on a fixed base, and its tool frame.
         q, v: state (nq), (nv).
-        wrench: (6) measured wrench of the environment on the tool, about the origin of the tool
-            frame, in axes of the root frame.
         target_pose: (4, 4) desired pose of the tool in the root frame.
         target_twist, target_acceleration: (6) of the tool, in axes of the root frame.
-        target_wrench: (6) desired wrench of the environment on the tool, expressed as ``wrench``.
+        target_wrench: (6) desired wrench of the environment on the tool, about the origin of the
+            tool frame, in axes of the root frame.
         posture: (nq) desired configuration in the null space of the tool.
         stiffness, damping: (6, 6) in the axes R_K.
         axes: (3, 3) rotation of the axes R_K, in the root frame or in the tool frame.
-        force_gains: (4, 6), rows as in ``FORCE_GAINS``.
         joint_gains: (15, nv), rows as in ``JOINT_GAINS``.
         settings: values as in ``SETTINGS``.
         memory: values that the previous step has returned.
@@ -152,8 +136,8 @@ def impedance_step(
     if model.root_joint != 'fixed':
         expected = 'a base that rests: legs have to carry one that moves'
         raise InvalidArgumentError('robot', f'its base is {model.root_joint}', expected)
-    matrices = (target_pose, stiffness, damping, axes, force_gains, joint_gains)
-    vectors = (wrench, target_twist, target_acceleration, target_wrench, posture, settings)
+    matrices = (target_pose, stiffness, damping, axes, joint_gains)
+    vectors = (target_twist, target_acceleration, target_wrench, posture, settings)
     matrix_entries = [x for rows in matrices for row in rows for x in row]
     state = JointState.of(model, q, v, memory, interval)
     q, v = state.q, state.v
@@ -180,15 +164,14 @@ def impedance_step(
     error = [*(X_0T.translation - X_0F.translation)]
     error += log_matrix(X_0T.rotation @ X_0F.rotation.T)
     rate = [w - dot(row, v) for w, row in zip(target_twist, J, strict=True)]
-    errors = [turned_back(R_0K, x) for x in (error, rate, target_wrench, wrench)]
+    error, rate = (turned_back(R_0K, x) for x in (error, rate))
     M_inverse_Jt = [solve_factorized(state.factors, row) for row in J]
     hold = state.hold
     factor = [turned_back(R_0K, x) for x in mobility_factor(J, M_inverse_Jt)]
-    force, integral, limited_integral = _force(
-        errors, stiffness, damping, force_gains, state.before.integral, state.interval, hold, factor
-    )
-    force = turned(R_0K, force)
-    integral = if_valid(bad_input + state.bad_state, integral, state.before.integral)
+    spring, damper = ([dot(row, x) for row in B] for B, x in ((stiffness, error), (damping, rate)))
+    spring = bounded_by_samples(stiffness, factor, hold * hold / SHARE_OF_SPRING, spring)
+    damper = bounded_by_samples(damping, factor, hold / SHARE, damper)
+    force = turned(R_0K, added(spring, damper))
     inertia = BoundedInertia.of(
         J,
         M_inverse_Jt,
@@ -208,7 +191,7 @@ def impedance_step(
     ]
     a_0 = [dot(column, tau_0) for column in M_inverse_Jt]
     wanted = [a - b - c for a, b, c in zip(target_acceleration, bias, a_0, strict=True)]
-    force = [f + x for f, x in zip(force, inertia @ wanted, strict=True)]
+    force = added(less(force, target_wrench), inertia @ wanted)
     limit_torque = _limit_torques(model, state, joints)
     law = [
         dot(column, force) + posture_torque + limit + c
@@ -217,11 +200,10 @@ def impedance_step(
         )
     ]
     sent, following, flags = commanded_torques(
-        *(model, state, law, limit_torque, joints, values, bad_input),
+        *(model, state, law, limit_torque, joints, bad_input),
         lambda tau: inertia.null_space_torques(J, M_inverse_Jt, tau),
     )
-    flags |= {'singular': inertia.damped, 'force_integral': limited_integral}
-    following = replace(following, integral=integral)
+    flags['singular'] = inertia.damped
     return sent, following.values(), [flags[name] for name in FLAGS]
 
 
@@ -240,7 +222,6 @@ def torque_step(
     v: V,
     torque: PerVelocity,
     joint_gains: Annotated[Rows, Input(len(JOINT_GAINS), 'nv')],
-    settings: Annotated[Values, Input(len(SETTINGS))],
     memory: Annotated[Values, Input(memory_size)],
     interval: Scalar,
 ) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
@@ -248,72 +229,20 @@ def torque_step(
 
     Args:
         torque: (nv) in addition to those of gravity, Coriolis forces and friction.
-        model, q, v, joint_gains, settings, memory, interval: as for `impedance_step`; gains of the
-            posture are not read.
+        model, q, v, joint_gains, memory, interval: as for `impedance_step`; gains of the posture
+            are not read.
 
     Returns:
         As for `impedance_step`.
     """
     state = JointState.of(model, q, v, memory, interval)
-    entries = [*torque, *settings, *(x for row in joint_gains for x in row)]
+    entries = [*torque, *(x for row in joint_gains for x in row)]
     bad_input = excess_of(entries) + state.bad_interval
     joints = dict(zip(JOINT_GAINS, joint_gains, strict=True))
     limit_torque = _limit_torques(model, state, joints)
     law = added(added(torque, limit_torque), state.coriolis)
-    values = dict(zip(SETTINGS, settings, strict=True))
-    sent, following, flags = commanded_torques(
-        model, state, law, limit_torque, joints, values, bad_input
-    )
-    # Force control begins anew after such a step.
-    following = replace(following, integral=[0.0] * 6)
+    sent, following, flags = commanded_torques(model, state, law, limit_torque, joints, bad_input)
     return sent, following.values(), [flags.get(name, 0.0) for name in FLAGS]
-
-
-def _force(
-    errors: Sequence[Values],
-    stiffness: Rows,
-    damping: Rows,
-    gains: Rows,
-    integral: Values,
-    dt: Scalar,
-    hold: Scalar,
-    factor: Rows,
-) -> tuple[list[Scalar], list[Scalar], Scalar]:
-    """Force F (6), integral of the force error (6), and whether it is at its limit; in axes R_K.
-
-    Selected directions have no spring; the measured wrench is controlled to the desired wrench.
-
-    Args:
-        errors: pose error, twist error, desired wrench and measured wrench, (6) each.
-        stiffness, damping: (6, 6) as for `impedance_step`.
-        gains: (4, 6), rows as in ``FORCE_GAINS``.
-        integral: (6) integral part of the previous step.
-        dt: interval [s].
-        hold: time for which torques are held [s].
-        factor: of the mobility, as for ``bounded_by_samples``.
-    """
-    error, rate, wanted, measured = errors
-    selected, proportional, integral_gain, bound = gains
-    force_selected = [between(x, 0.0, 1.0) for x in selected]
-    motion_error = [(1.0 - x) * e for x, e in zip(force_selected, error, strict=True)]
-    spring = [
-        (1.0 - x) * dot(row, motion_error) for x, row in zip(force_selected, stiffness, strict=True)
-    ]
-    spring = bounded_by_samples(stiffness, factor, hold * hold / SHARE_OF_SPRING, spring)
-    damper = [dot(row, rate) for row in damping]
-    damper = bounded_by_samples(damping, factor, hold / SHARE, damper)
-    next_integral: list[Scalar] = []
-    force: list[Scalar] = []
-    unbounded: list[Scalar] = []
-    for i in range(6):
-        force_error = wanted[i] - measured[i]
-        summed = force_selected[i] * (integral[i] + integral_gain[i] * force_error * dt)
-        unbounded.append(summed)
-        limit = at_least(bound[i], 0.0)
-        next_integral.append(between(summed, -limit, limit))
-        closed = wanted[i] + force_selected[i] * proportional[i] * force_error + next_integral[i]
-        force.append(spring[i] + damper[i] - closed)
-    return force, next_integral, any_differs(unbounded, next_integral)
 
 
 def _limit_torques(model: Model, state: JointState, joints: Mapping[str, Values]) -> list[Scalar]:

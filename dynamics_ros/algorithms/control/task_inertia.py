@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from dynamics_ros.algorithms.configuration import integrate, neutral
 from dynamics_ros.algorithms.linear_algebra.eigenvalues import symmetric_eigen
-from dynamics_ros.algorithms.linear_algebra.matrices import times_transposed, transposed
+from dynamics_ros.algorithms.linear_algebra.matrices import ascending, times_transposed, transposed
 from dynamics_ros.algorithms.linear_algebra.solve import (
     dot,
     factorize,
@@ -100,7 +100,7 @@ class BoundedInertia:
         regularization = REGULARIZATION / 6.0 * mean + MIN_EIGENVALUE
         if rank < 6:
             values, vectors = symmetric_eigen(lower)
-            added = at_least(1.0 / largest - _ascending(values)[6 - rank], 0.0)
+            added = at_least(1.0 / largest - ascending([[x] for x in values])[6 - rank][0], 0.0)
             weights = [
                 where_less(x, regularization, 0.0, 1.0 / (at_least(x, regularization) + added))
                 for x in values
@@ -161,13 +161,3 @@ def _with_diagonal(lower: Rows, added: Scalar) -> Rows:
         [lower[max(i, j)][min(i, j)] + (added if i == j else 0.0) for j in range(n)]
         for i in range(n)
     ]
-
-
-def _ascending(values: Values) -> list[Scalar]:
-    """Values sorted in ascending order, by bubble sort, which a trace can contain."""
-    ordered = list(values)
-    for end in range(len(ordered) - 1, 0, -1):
-        for i in range(end):
-            a, b = ordered[i], ordered[i + 1]
-            ordered[i], ordered[i + 1] = where_less(a, b, a, b), where_less(a, b, b, a)
-    return ordered

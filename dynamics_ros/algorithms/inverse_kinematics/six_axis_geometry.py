@@ -54,15 +54,12 @@ class Geometry(NamedTuple):
 
     Attributes:
         inverted: whether it holds for the axes in the order from the frame to the base.
-        family: 'spherical' if the last three axes intersect in one point, 'parallel' if the second,
-            third and fourth axis are parallel.
-        case: closed form for the other axes. Spherical wrist: 'meeting_12', 'meeting_23',
-            'parallel_12', 'parallel_23' of the first three axes, or 'skew'. Three parallel axes:
-            'meeting_56' or 'skew'.
+        case: 'parallel' if the second, third and fourth axis are parallel and the last two meet.
+            Otherwise the last three axes meet in one point, and of the first three two are as
+            'meeting_12', 'meeting_23' or 'parallel_23' says.
     """
 
     inverted: bool
-    family: str
     case: str
 
 
@@ -124,40 +121,28 @@ def meeting_point(a: Axis, b: Axis) -> Vector3:
     return _clean_vector(a.point + a.direction * along)
 
 
-def distance(a: Axis, b: Axis) -> Scalar:
-    """Signed distance of two axes along the cross product of their directions; not parallel [m]."""
-    normal = a.direction.cross(b.direction)
-    return (b.point - a.point).dot(normal) / normal.norm()
-
-
 def _geometry_of_axes(axes: Sequence[Axis]) -> Geometry | None:
-    if len(axes) != 6:
-        return None
-    orders = [(inverted, read_inverted(axes) if inverted else axes) for inverted in (False, True)]
-    candidates = [
-        Geometry(inverted, family, case)
-        for inverted, ordered in orders
-        for family, case in (('spherical', _spherical(ordered)), ('parallel', _parallel(ordered)))
-        if case is not None
-    ]
-    # Prefer a closed form that needs only square roots.
-    return min(candidates, key=lambda geometry: geometry.case == 'skew', default=None)
+    if len(axes) == 6:
+        for inverted in (False, True):
+            ordered = read_inverted(axes) if inverted else axes
+            case = _spherical(ordered) or _parallel(ordered)
+            if case is not None:
+                return Geometry(inverted, case)
+    return None
 
 
 def _spherical(axes: Sequence[Axis]) -> str | None:
     first, second, third, *wrist = axes
-    if any(_are_parallel(a, b) for a, b in pairwise(wrist)):
+    if any(_are_parallel(a, b) for a, b in (*pairwise(wrist), (first, second))):
         return None
     centre = meeting_point(wrist[0], wrist[1])
     if not all(_contains(axis, centre) for axis in wrist):
         return None
-    if _are_parallel(first, second):
-        return None if _are_parallel(second, third) else 'parallel_12'
     if _are_parallel(second, third):
         return 'parallel_23'
     if _meet(first, second):
         return None if _contains(third, meeting_point(first, second)) else 'meeting_12'
-    return 'meeting_23' if _meet(second, third) else 'skew'
+    return 'meeting_23' if _meet(second, third) else None
 
 
 def _parallel(axes: Sequence[Axis]) -> str | None:
@@ -166,9 +151,7 @@ def _parallel(axes: Sequence[Axis]) -> str | None:
         return None
     if any(_are_parallel(a, b) for a, b in ((first, three[0]), (three[2], fifth), (fifth, sixth))):
         return None
-    if _meet(fifth, sixth):
-        return 'meeting_56'
-    return 'skew'
+    return 'parallel' if _meet(fifth, sixth) else None
 
 
 def _are_parallel(a: Axis, b: Axis) -> bool:
@@ -176,7 +159,8 @@ def _are_parallel(a: Axis, b: Axis) -> bool:
 
 
 def _meet(a: Axis, b: Axis) -> bool:
-    return bool(abs(distance(a, b)) < GEOMETRY_TOLERANCE)
+    normal = a.direction.cross(b.direction)
+    return bool(abs((b.point - a.point).dot(normal)) < GEOMETRY_TOLERANCE * normal.norm())
 
 
 def _contains(axis: Axis, point: Vector3) -> bool:

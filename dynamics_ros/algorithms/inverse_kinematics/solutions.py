@@ -12,6 +12,7 @@ from typing import NamedTuple
 from dynamics_ros.algorithms.configuration import neutral
 from dynamics_ros.algorithms.forward_kinematics import frame_pose
 from dynamics_ros.algorithms.jacobian import jacobian_columns
+from dynamics_ros.algorithms.linear_algebra.matrices import ascending
 from dynamics_ros.algorithms.linear_algebra.solve import dot, solve
 from dynamics_ros.model import Frame, Model
 from dynamics_ros.spatial import Scalar, Transform, transform_of_rows
@@ -269,11 +270,7 @@ def _ranked(
         ]
         entries.append([key, *row_or_placeholder])
         count = count + where_less(faults, 0.5, 1.0, 0.0)
-    for i, j in _comparisons(len(entries)):
-        a, b = entries[i], entries[j]
-        entries[i] = [where_less(b[0], a[0], q, p) for p, q in zip(a, b, strict=True)]
-        entries[j] = [where_less(b[0], a[0], p, q) for p, q in zip(a, b, strict=True)]
-    return entries, count
+    return ascending(entries), count
 
 
 def _chord(x: Values, other: Values, free: Sequence[int]) -> Scalar:
@@ -284,19 +281,3 @@ def _chord(x: Values, other: Values, free: Sequence[int]) -> Scalar:
         chord = c * c + s * s
         largest = where_less(largest, chord, chord, largest)
     return largest
-
-
-def _comparisons(count: int) -> list[tuple[int, int]]:
-    """Pairs of entries to compare and exchange in order: odd-even merge sort [Batcher1968]."""
-    pairs = []
-    p = 1
-    while p < count:
-        k = p
-        while k >= 1:
-            for j in range(k % p, count - k, 2 * k):
-                for i in range(min(k, count - j - k)):
-                    if (i + j) // (2 * p) == (i + j + k) // (2 * p):
-                        pairs.append((i + j, i + j + k))
-            k //= 2
-        p *= 2
-    return pairs

@@ -47,13 +47,15 @@ def times_transposed(A: Matrix) -> list[list[Scalar]]:
     return [[lower[max(i, j)][min(i, j)] for j in range(len(A))] for i in range(len(A))]
 
 
-def descending(values: Sequence[Scalar]) -> list[Scalar]:
-    """Values sorted in descending order, by a fixed sequence of exchanges."""
-    result = list(values)
+def ascending(rows: Matrix) -> list[list[Scalar]]:
+    """Rows in ascending order of their first entries, by a fixed sequence of exchanges."""
+    result = [list(row) for row in rows]
     for last in reversed(range(1, len(result))):
         for i in range(last):
             a, b = result[i], result[i + 1]
-            result[i], result[i + 1] = where_less(a, b, b, a), where_less(a, b, a, b)
+            pairs = list(zip(a, b, strict=True))
+            result[i] = [where_less(b[0], a[0], y, x) for x, y in pairs]
+            result[i + 1] = [where_less(b[0], a[0], x, y) for x, y in pairs]
     return result
 
 

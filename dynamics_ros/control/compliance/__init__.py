@@ -4,6 +4,6 @@
 
 `impedance` is the law as a kernel of a robot, `gains` are its inputs. `compliant_arm` makes them
 from the settings of an arm and runs the law for each sample: towards targets (`setpoint`), guided
-by a hand (`guiding`), to rest (`stop`), and in reaction to collisions (`reactions`). `motion_check`
+by a hand, to rest (`stop`), and in reaction to collisions (`reactions`). `motion_check`
 detects physically impossible measurements.
 """

@@ -4,34 +4,28 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dynamics_ros.algorithms.control.command import MAX_INTERVAL, NOMINAL_INTERVAL
-from dynamics_ros.algorithms.control.compliance.guiding import RATIO as GUIDING_RATIO
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.linear_systems import Array
 
 from .gains import NO_LIMIT, RANGE_MARGINS, RANGE_SPRINGS, RANGES, TORQUE_LIMITS, ImpedanceGains
-from .guiding import Guiding, held_pose
 from .impedance import (
-    HOLD,
     REST,
     ImpedanceController,
     ImpedanceState,
     ImpedanceStep,
     ImpedanceTarget,
+    tool_damping,
 )
 from .motion_check import JointRanges, believable, velocity_limits
 from .setpoint import Setpoint
 from .settings import ArmSettings, Compliance
 from .stop import Stop, decayed
-
-Mask = NDArray[np.bool_]
 
 REFRESH = 0.1
 """Time between two checks whether the damping must be updated for the current inertia [s]."""
@@ -101,7 +95,6 @@ class CompliantArm:
         self._efforts = np.full(controller.robot.nv, NO_LIMIT)
         limits = controller.robot.effort_limits
         self._efforts[controller.robot.nv - len(limits) :] = np.minimum(limits, NO_LIMIT)
-        self._damping = controller.robot.kernel('task_damping', controller.frame)
         # A check of all gains takes a large part of a cycle at 1 kHz.
         self._checked = lru_cache(maxsize=8)(self._made)
         self._stop = Stop(controller.robot, controller.frame)
@@ -124,6 +117,7 @@ class CompliantArm:
         # Checks the settings before storing them: this raises if they are wrong.
         gains = self._checked(settings, settings.compliance, True)
         self._settings = settings
+        self._guided = Compliance(np.zeros((6, 6)), least_damping=settings.guiding.damping)
         if self.started:
             limits = gains.joints[TORQUE_LIMITS]
             self._gains = self._gains.with_rows(TORQUE_LIMITS, limits)
@@ -133,11 +127,6 @@ class CompliantArm:
     def started(self) -> bool:
         """Whether `start` was called since `forget`."""
         return self._memory is not None
-
-    @property
-    def energy(self) -> float:
-        """Energy in the tank [J]."""
-        return math.inf if self._memory is None else self.controller.energy(self._memory)
 
     @property
     def at_rest(self) -> bool:
@@ -190,22 +179,16 @@ class CompliantArm:
             raise InvalidArgumentError(name, what, 'smaller values, or deactivation before')
 
     def _responses(self, settings: ArmSettings, interval: float, guided: bool) -> Array:
-        """Largest results of ``_response`` for all gains of settings; a speed for the distance."""
-        # The law bounds the damping of free directions, however large it is.
-        guiding = replace(settings.guiding, damping=np.zeros(6))
-        used = []
-        if guided:
-            walls = (guiding.lower > -NO_LIMIT) | (guiding.upper < NO_LIMIT)
-            bound = guiding.locked | np.append(walls, np.zeros(3, dtype=np.bool_))
-            used = [_guided(guiding, x) for x in (guiding.locked, bound)]
-        used = used or [settings.compliance]
-        gains = [self._damped(settings, x, not guided) for x in used]
+        """Results of ``_response`` for settings, with a speed in place of the distance."""
+        # The law bounds the damping of guiding, however large it is.
+        compliance = Compliance(np.zeros((6, 6))) if guided else settings.compliance
+        gains = self._damped(settings, compliance, not guided)
         # Stiffer springs must be stable in the margins of the ranges, where no joint may be yet.
         held = self._checked(self.settings, self.settings.compliance, True)
-        stiffer = (gains[0].joints - held.joints)[RANGE_SPRINGS]
+        stiffer = (gains.joints - held.joints)[RANGE_SPRINGS]
         interval = min(RESERVE * interval, 0.5 * MAX_INTERVAL)
-        found = [self._response(x, interval, np.maximum(stiffer, 0.0)) for x in gains]
-        return np.asarray(np.max(found, axis=0) / (1.0, settings.blending_time))
+        found = self._response(gains, interval, np.maximum(stiffer, 0.0))
+        return np.asarray(found / (1.0, settings.blending_time))
 
     def _response(self, gains: ImpedanceGains, interval: float, stiffer: Array) -> Array:
         """Factor by which motion changes in an interval [s], and distance that ranges pull a joint.
@@ -252,7 +235,7 @@ class CompliantArm:
 
     def wait(self) -> None:
         """Wait until the kernels are compiled."""
-        kernels = self._damping, self._holding_back, self._runaway, self._floating
+        kernels = self._holding_back, self._runaway, self._floating
         for one in (self.controller, self._stop, *kernels):
             one.wait()
 
@@ -263,7 +246,7 @@ class CompliantArm:
             q, v: (nq), (nv).
             tau: (nv) torques that act now; None means those that compensate gravity.
         """
-        self._memory = self.controller.start(q, tau, self.settings.energy_capacity)
+        self._memory = self.controller.start(q, tau)
         self.q, self.v = q, v
         self.tau = self.gravity = self.controller.robot.gravity(q)
         if tau is not None:
@@ -272,8 +255,6 @@ class CompliantArm:
         self.posture = q
         self._wrench = np.zeros(6)
         self._compliance: Compliance | None = None
-        self._held: Array | None = None
-        self._bound: Mask | None = None
         self._stop.forget()
         self._running_away = False
         self._since_refresh = 0.0
@@ -286,16 +267,10 @@ class CompliantArm:
         """Discard the state of the controller; `start` begins anew."""
         self._memory = None
 
-    def refill(self) -> None:
-        """Fill the energy tank."""
-        if self._memory is not None:
-            self._memory = self.controller.start(self.q, self.tau, self.settings.energy_capacity)
-
     def stay(self) -> None:
         """Place the setpoint at the current tool pose, at rest."""
         self.setpoint.place(self.pose)
         self.posture = self.q
-        self._held = None
 
     # --- steps, each one sample -----------------------------------------------------------------
 
@@ -332,37 +307,24 @@ class CompliantArm:
         return self._pull(dt, wrench)
 
     def guide(self, q: Array, v: Array, dt: float) -> Array:
-        """Follow a guiding hand, except along locked directions and walls.
+        """Follow a guiding hand.
 
         See `approach` for the arguments and the result.
         """
         refused = self._take_in(q, v, dt)
         if refused:
             return self._brake(q, v, dt, refused)
-        guiding = self.settings.guiding
-        tool = self.pose
-        if self._held is None:
-            self._held = tool
-        speed = self.settings.setpoint.linear_speed
-        self._held, bound = held_pose(self._held, tool, guiding, speed, dt)
-        stiffness = np.where(bound, guiding.stiffness, 0.0)
-        compliance = self._compliance
-        if compliance is None or not np.array_equal(np.diag(compliance.stiffness), stiffness):
-            compliance = _guided(guiding, bound)
         # Sets the state from which the arm continues once guiding ends.
-        self.setpoint.place(tool)
+        self.setpoint.place(self.pose)
         self.posture, self._wrench = q, np.zeros(6)
-        self._refresh(compliance, dt, posture=False)
-        if self._bound is None or not np.array_equal(bound, self._bound):
-            # A direction that becomes bound is held at the current pose, so the gains can change at
-            # once.
-            self._gains = self._wanted.with_rows(RANGE_SPRINGS, self._gains.joints[RANGE_SPRINGS])
+        if self._compliance is not self._guided:
+            self._refresh(self._guided, dt, posture=False)
         self._blend(dt)
-        self._bound = bound
+        guiding = self.settings.guiding
         # Near a singularity, a tool of constant velocity would need ever faster joints, so the
         # controller does not hold it to that.
         wrench, coasting = self._held_back(guiding.speed, guiding.angular_speed, dt)
-        target = ImpedanceTarget.unchecked(self._held, q, REST, wrench, coasting)
+        target = ImpedanceTarget.unchecked(self.setpoint.pose, q, REST, wrench, coasting)
         return self._step(q, v, dt, target, self._gains)
 
     def give_way(self, q: Array, v: Array, dt: float, torque: Array) -> Array:
@@ -452,7 +414,6 @@ class CompliantArm:
         return tau
 
     def _pull(self, dt: float, wrench: Array) -> Array:
-        self._held = self._bound = None
         self._refresh(self.settings.compliance, dt)
         self._blend(dt)
         share = min(1.0, dt / self.settings.blending_time)
@@ -481,7 +442,7 @@ class CompliantArm:
     def _push(self, q: Array, v: Array, dt: float, torque: Array) -> Array:
         """Torques (nv) that compensate gravity plus these, within all bounds of the control law."""
         self.q, self.v = q, v
-        self._wrench, self._held, self._bound = np.zeros(6), None, None
+        self._wrench = np.zeros(6)
         gains = self._checked(self.settings, NO_SPRINGS, False)
         beyond = self._ranges.beyond(q) > self._ranges.far
         if beyond.any():
@@ -502,7 +463,7 @@ class CompliantArm:
     def _held_for(self, dt: float) -> float:
         """Interval of a step [s], or the longer time for which its torques may be held."""
         assert self._memory is not None, 'start() comes first'
-        return max(_interval(dt), self.hold, float(self._memory[-HOLD]))
+        return max(_interval(dt), self.hold, float(self._memory[-1]))
 
     def _sent(self, step: ImpedanceStep) -> Array:
         self._memory, self.tau, self.acting = step.memory, step.tau, step.acting
@@ -529,11 +490,14 @@ class CompliantArm:
     ) -> ImpedanceGains:
         """Gains with the damping ratio of a compliance, for the inertia at the last sample."""
         gains = self._checked(settings, compliance, posture)
-        damping = self._damping.call(
-            *(self.q, gains.stiffness, compliance.axes, float(compliance.axes_of_tool)),
-            *(compliance.damping_ratio, settings.largest_inertia),
-            compliance.least_damping,
-        )
+        damping = np.diag(compliance.least_damping)
+        if gains.stiffness.any():
+            axes, controller = compliance.axes, self.controller
+            axes = self.pose[:3, :3] @ axes if compliance.axes_of_tool else axes
+            damping = damping + tool_damping(
+                *(controller.robot, controller.frame, self.q, gains.stiffness, axes),
+                *(compliance.damping_ratio, settings.largest_inertia),
+            )
         return gains.replaced(damping=damping)
 
     def _made(self, settings: ArmSettings, compliance: Compliance, posture: bool) -> ImpedanceGains:
@@ -552,7 +516,6 @@ class CompliantArm:
             axes_of_tool=compliance.axes_of_tool,
             joints={**settings.joints, **dict.fromkeys(zero, 0.0)},
             largest_inertia=settings.largest_inertia,
-            energy_capacity=settings.energy_capacity,
         )
 
     def _blend(self, dt: float) -> None:
@@ -562,12 +525,6 @@ class CompliantArm:
             mine = self._gains.in_axes_of(self._wanted, self.pose[:3, :3])
             blended = mine.towards(self._wanted, min(1.0, dt / left))
             self._gains = blended if self._blending > 0.0 else self._wanted
-
-
-def _guided(guiding: Guiding, bound: Mask) -> Compliance:
-    """Compliance of a guided tool with bound directions (6)."""
-    stiffness = np.where(bound, guiding.stiffness, 0.0)
-    return Compliance(np.diag(stiffness), GUIDING_RATIO, np.where(bound, 0.0, guiding.damping))
 
 
 def _interval(dt: float) -> float:

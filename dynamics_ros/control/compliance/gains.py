@@ -4,13 +4,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics_ros.algorithms.control.impedance import FORCE_GAINS, JOINT_GAINS, SETTINGS
+from dynamics_ros.algorithms.control.impedance import JOINT_GAINS, SETTINGS
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.arguments import (
     ORTHOGONALITY,
@@ -42,9 +41,8 @@ class ImpedanceGains:
     Attributes:
         stiffness, damping: (6, 6).
         axes: (3, 3).
-        force: (4, 6), rows as in ``FORCE_GAINS``.
         joints: (15, nv), rows as in ``JOINT_GAINS``.
-        settings: (5), as in ``SETTINGS``.
+        settings: (3), as in ``SETTINGS``.
     """
 
     def __init__(
@@ -55,12 +53,9 @@ class ImpedanceGains:
         *,
         axes: ArrayLike | None = None,
         axes_of_tool: bool = False,
-        force: Mapping[str, ArrayLike] | None = None,
         joints: Mapping[str, ArrayLike] | None = None,
         length: float = 0.2,
         largest_inertia: float = 100.0,
-        energy_capacity: float = math.inf,
-        energy_horizon: float = 0.02,
     ) -> None:
         """Check and store gains.
 
@@ -70,9 +65,6 @@ class ImpedanceGains:
                 negative eigenvalues [N/m, Nm/rad], [Ns/m, Nms/rad].
             axes: (3, 3) rotation of the axes of stiffness and damping; None is the identity.
             axes_of_tool: whether the axes are fixed to the tool; otherwise to the root frame.
-            force: gains of closed-loop force control: 'selected' 1 or 0, 'proportional' [1],
-                'integral' [1/s] and 'integral_limit' [N, Nm], each one number or (6) in the axes;
-                the default is 0.
             joints: gains per velocity, one number or (nv): 'posture_stiffness' [Nm/rad],
                 'posture_damping' [Nms/rad]; 'lower', 'upper' [rad], by default those of the
                 robot; 'margin' [rad] inside the range
@@ -85,9 +77,6 @@ class ImpedanceGains:
             length: radius at which arcs of a rotation count as displacements [m].
             largest_inertia: largest apparent inertia of the tool in any direction [kg]; the task
                 inertia is damped above it, near a singularity.
-            energy_capacity: of the tank [J], inf for no bound; it supplies the work of all torques
-                except those of gravity and friction compensation.
-            energy_horizon: time within which torques must not empty the tank [s].
 
         Raises:
             InvalidArgumentError: naming the argument.
@@ -96,18 +85,16 @@ class ImpedanceGains:
         self.stiffness = stiffness_matrix('stiffness', stiffness)
         self.damping = stiffness_matrix('damping', damping)
         self.axes = _rotation('axes', np.eye(3) if axes is None else axes)
-        self.force = np.zeros((len(FORCE_GAINS), 6))
-        for name, value in _known('force', force or {}, FORCE_GAINS):
-            self.force[FORCE_GAINS.index(name)] = per_entry(name, value, 6, least=0.0)
-        if self.force[0].max() > 1.0:
-            raise InvalidArgumentError('selected', f'{self.force[0].tolist()}', 'from 0 to 1')
         lower, upper = joint_ranges(robot)
         efforts = np.full(n, np.inf)
         efforts[n - len(robot.effort_limits) :] = robot.effort_limits
         defaults: dict[str, ArrayLike] = {'lower': lower, 'upper': upper, 'max_torque': efforts}
         defaults |= {'guard_rate': 20.0, 'max_torque_rate': 1000.0}
         defaults |= {'friction_velocity': 0.01, 'stribeck_velocity': 0.1}
-        given = defaults | dict(_known('joints', joints or {}, JOINT_GAINS))
+        unknown = set(joints or {}) - set(JOINT_GAINS)
+        if unknown:
+            raise InvalidArgumentError('joints', f'{sorted(unknown)}', f'names of {JOINT_GAINS}')
+        given = defaults | dict(joints or {})
         rows = []
         for name in JOINT_GAINS:
             least = -np.inf if name in ('lower', 'upper', 'stribeck') else 0.0
@@ -120,25 +107,12 @@ class ImpedanceGains:
             raise InvalidArgumentError('guard_rate', '0', 'positive numbers')
         check_positive('length', length)
         check_positive('largest_inertia', largest_inertia)
-        if not energy_capacity >= 0.0:
-            raise InvalidArgumentError('energy_capacity', f'{energy_capacity}', '0 or more')
-        check_positive('energy_horizon', energy_horizon)
-        numbers = {
-            'axes_of_tool': float(axes_of_tool),
-            'length': length,
-            'largest_inertia': largest_inertia,
-            'energy_capacity': min(energy_capacity, NO_LIMIT),
-            'energy_horizon': energy_horizon,
-        }
-        self.settings = np.array([numbers[name] for name in SETTINGS])
+        self.settings = np.array([float(axes_of_tool), length, largest_inertia])
 
     @property
     def arrays(self) -> tuple[Array, ...]:
         """All arrays, in the order in which the kernel takes them."""
-        return (
-            *(self.stiffness, self.damping, self.axes),
-            *(self.force, self.joints, self.settings),
-        )
+        return self.stiffness, self.damping, self.axes, self.joints, self.settings
 
     @property
     def largest_inertia(self) -> float:
@@ -156,7 +130,6 @@ class ImpedanceGains:
             for name, mine, its in (
                 ('stiffness', self.stiffness, other.stiffness),
                 ('damping', self.damping, other.damping),
-                ('force', self.force, other.force),
                 ('joints', self.joints, other.joints),
             )
         }
@@ -233,12 +206,3 @@ def _rotation(argument: str, value: ArrayLike) -> Array:
     if np.abs(R @ R.T - np.eye(3)).max() > ORTHOGONALITY or np.linalg.det(R) < 0.0:
         raise InvalidArgumentError(argument, f'{R.tolist()}', 'a rotation matrix')
     return np.ascontiguousarray(R)
-
-
-def _known(
-    argument: str, given: Mapping[str, ArrayLike], names: tuple[str, ...]
-) -> list[tuple[str, ArrayLike]]:
-    unknown = set(given) - set(names)
-    if unknown:
-        raise InvalidArgumentError(argument, f'{sorted(unknown)}', f'names of {names}')
-    return list(given.items())

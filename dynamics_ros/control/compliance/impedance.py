@@ -4,13 +4,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from dynamics_ros.algorithms.control.compliance.holding_back import LENGTH
 from dynamics_ros.algorithms.control.impedance import FLAGS
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import Kernel
@@ -22,13 +22,10 @@ from dynamics_ros.multibody.arguments import (
 from dynamics_ros.multibody.linear_systems import Array
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
-from .gains import NO_LIMIT, ImpedanceGains, stiffness_matrix
+from .gains import ImpedanceGains, stiffness_matrix
 
 NOT_A_NUMBER = 1e300
 """Finite number in place of NaN and infinity, which a kernel refuses; the law rejects it."""
-
-HOLD, ENERGY = 8, 7
-"""Places in the memory, from its end: of ``Memory.hold`` and ``Memory.energy``."""
 
 REST = np.zeros(6)
 REST.setflags(write=False)
@@ -40,7 +37,6 @@ class ImpedanceState(NamedTuple):
     Attributes:
         q, v: (nq), (nv).
         interval: time since the previous state [s].
-        wrench: (6) of the environment on the tool, at its origin in root axes [N, Nm].
         hold: time for which torques may be held, where it is longer than the interval [s]; springs
             and dampers are bounded for it.
     """
@@ -48,7 +44,6 @@ class ImpedanceState(NamedTuple):
     q: Array
     v: Array
     interval: float
-    wrench: Array = REST
     hold: float = 0.0
 
 
@@ -62,7 +57,7 @@ class ImpedanceTarget:
         twist: (6) of the pose, in root axes [m/s, rad/s].
         acceleration: (6) of the pose, in root axes [m/s^2, rad/s^2].
         wrench: (6) that the environment shall exert on the tool, at its origin in root axes [N,
-            Nm]; fed forward, and controlled in the directions that the gains select.
+            Nm]; fed forward.
     """
 
     pose: Array
@@ -135,24 +130,19 @@ class ImpedanceController:
         at = finite_vector('q', q, self.robot.nq).copy()
         return ImpedanceTarget(self.robot.forward_kinematics(at, self.frame), at)
 
-    def start(self, q: ArrayLike, tau: ArrayLike | None = None, energy: float = math.inf) -> Array:
+    def start(self, q: ArrayLike, tau: ArrayLike | None = None) -> Array:
         """Return the initial memory of the controller.
 
         Args:
             q: (nq) current configuration.
             tau: (nv) torques that act now, from which the rate limit starts; None means those that
                 compensate gravity.
-            energy: in the tank [J], inf for no bound.
         """
         robot = self.robot
         q = finite_vector('q', q, robot.nq)
         gravity = robot.gravity(q)
         before = gravity if tau is None else finite_vector('tau', tau, robot.nv)
-        if not energy >= 0.0:
-            raise InvalidArgumentError('energy', f'{energy}', '0 or more')
-        numbers = [0.0, min(energy, NO_LIMIT)]
-        parts = (q, before, np.zeros(robot.nv), gravity, numbers, REST)
-        return np.concatenate(parts)
+        return np.concatenate((q, before, np.zeros(robot.nv), gravity, [0.0]))
 
     def step(
         self,
@@ -172,7 +162,7 @@ class ImpedanceController:
             InvalidArgumentError: an array has the wrong shape.
         """
         arrays = (
-            *(state.q, state.v, state.wrench, target.pose, target.twist, target.acceleration),
+            *(state.q, state.v, target.pose, target.twist, target.acceleration),
             *(target.wrench, target.posture, *gains.arrays, _held(memory, state.hold)),
             state.interval,
         )
@@ -187,26 +177,22 @@ class ImpedanceController:
             state, gains, memory: as for `step`; of the gains, the limits and friction.
             torque: (nv) in addition to those of gravity, Coriolis forces and friction.
         """
-        arrays = (state.q, state.v, torque, gains.joints, gains.settings)
         held = _held(memory, state.hold)
-        return _called(self._torque_kernel, (*arrays, held, state.interval))
+        arrays = (state.q, state.v, torque, gains.joints, held, state.interval)
+        return _called(self._torque_kernel, arrays)
 
     def wait(self) -> None:
         """Wait until the kernels are compiled."""
         self.kernel.wait()
         self._torque_kernel.wait()
 
-    def energy(self, memory: Array) -> float:
-        """Energy in the tank [J]."""
-        return float(memory[-ENERGY])
-
 
 def _held(memory: Array, hold: float) -> Array:
     """Memory in which torques are held for at least a time [s]."""
-    if not hold > memory[-HOLD]:
+    if not hold > memory[-1]:
         return memory
     longer = memory.copy()
-    longer[-HOLD] = hold
+    longer[-1] = hold
     return longer
 
 
@@ -239,9 +225,38 @@ def damping_of_ratio(inertia: ArrayLike, stiffness: ArrayLike, ratio: float = 1.
     check_not_negative('ratio', ratio)
     K, Lambda = stiffness_matrix('stiffness', stiffness), stiffness_matrix('inertia', inertia)
     try:
-        L = np.linalg.cholesky(Lambda)
+        return _damping(np.linalg.cholesky(Lambda), K, ratio)
     except np.linalg.LinAlgError:
         raise InvalidArgumentError('inertia', 'a singular matrix', 'a regular one') from None
+
+
+def tool_damping(
+    robot: RigidBodySystem,
+    frame: str,
+    q: Array,
+    stiffness: Array,
+    axes: Array,
+    ratio: float,
+    largest_inertia: float,
+) -> Array:
+    """Damping of `damping_of_ratio` (6, 6) for the inertia of a tool at a configuration.
+
+    Args:
+        robot, frame, q: an arm on a fixed base, its tool frame, its configuration (nq).
+        stiffness: (6, 6) in the axes.
+        axes: (3, 3) their rotation in the root frame.
+        ratio: damping ratio; 1 is critical.
+        largest_inertia: of the tool in any direction [kg].
+    """
+    turned = np.kron(np.eye(2), axes.T)
+    J = turned @ robot.jacobian(q, frame)
+    # At least this mobility, in rotations times the square of a length.
+    least = np.repeat([1.0 / largest_inertia, 1.0 / (largest_inertia * LENGTH**2)], 3)
+    mobility = J @ robot.mass_matrix_inverse(q) @ J.T + np.diag(least)
+    return _damping(np.linalg.cholesky(np.linalg.inv(mobility)), stiffness, ratio)
+
+
+def _damping(L: NDArray[Any], K: Array, ratio: float) -> Array:
     inverse = np.linalg.inv(L)
     values, vectors = np.linalg.eigh(inverse @ K @ inverse.T)
     Q = L @ vectors

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Collision reactions of a compliant arm ([DeLuca2006], [Haddadin2017]).
 
-All reactions act through ``CompliantArm``, so torque limits, torque rate limits, joint ranges and
-the energy tank apply as in any other motion.
+All reactions act through ``CompliantArm``, so torque limits, torque rate limits and joint ranges
+apply as in any other motion.
 """
 
 from __future__ import annotations

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 
 from dynamics_ros.multibody.linear_systems import Array
 
-from .guiding import Guiding
 from .setpoint import SetpointLimits
 
 
@@ -37,6 +36,20 @@ class Compliance:
 
 
 @dataclass(frozen=True, eq=False)
+class Guiding:
+    """Settings of hand guiding; without arguments no force acts on the hand.
+
+    Attributes:
+        damping: (6) along and around x y z of the root frame [Ns/m, Nms/rad].
+        speed, angular_speed: of the tool, beyond which it is held back [m/s, rad/s].
+    """
+
+    damping: Array = field(default_factory=lambda: np.zeros(6))
+    speed: float = math.inf
+    angular_speed: float = math.inf
+
+
+@dataclass(frozen=True, eq=False)
 class ArmSettings:
     """Settings of a compliant arm.
 
@@ -46,7 +59,6 @@ class ArmSettings:
         setpoint: limits that smooth the targets.
         joints: as for ``ImpedanceGains``.
         largest_inertia: as for ``ImpedanceGains`` [kg].
-        energy_capacity: as for ``ImpedanceGains`` [J].
         blending_time: time in which changed gains take effect [s].
         largest_speed: share of its velocity limit beyond which a joint is braked instead of
             controlled, since rate-limited torques lag and the springs would drive an oscillation;
@@ -58,6 +70,5 @@ class ArmSettings:
     setpoint: SetpointLimits = field(default_factory=SetpointLimits)
     joints: Mapping[str, ArrayLike] = field(default_factory=dict)
     largest_inertia: float = 100.0
-    energy_capacity: float = math.inf
     blending_time: float = 0.3
     largest_speed: float = 1.5

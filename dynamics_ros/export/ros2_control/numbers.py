@@ -14,7 +14,8 @@ from dynamics_ros.control import (
     SetpointLimits,
     joint_ranges,
 )
-from dynamics_ros.control.compliance.gains import NO_LIMIT, TORQUE_LIMITS
+from dynamics_ros.control.compliance.gains import TORQUE_LIMITS
+from dynamics_ros.control.compliance.impedance import tool_damping
 from dynamics_ros.control.compliance.motion_check import FRICTION_SHARE, velocity_limits
 from dynamics_ros.estimation.observers import MomentumObserver
 from dynamics_ros.estimation.wrench import (
@@ -43,8 +44,8 @@ BLENDING_TIME = 0.3
 STATE_TIMEOUT = 0.02
 """Longest time without a new state of a moving arm until it is braked [s]."""
 
-GUIDING_STIFFNESS, GUIDING_DAMPING, GUIDING_SPEEDS = (1000.0, 20.0), (5.0, 0.2), (0.25, 1.0)
-"""Of guiding: stiffness of walls [N/m, Nm/rad], damping [Ns/m, Nms/rad], speeds [m/s, rad/s]."""
+GUIDING_DAMPING, GUIDING_SPEEDS = (5.0, 0.2), (0.25, 1.0)
+"""Of guiding: damping [Ns/m, Nms/rad], speeds [m/s, rad/s]."""
 
 EFFORT_NOISE, VELOCITY_NOISE = 0.1, 1e-3
 """Standard deviations by which the estimate of a wrench is weighted [Nm, rad/s]."""
@@ -75,9 +76,8 @@ def start(robot: Robot, tool: str) -> Array:
 
 def gains(robot: Robot, tool: str) -> ImpedanceGains:
     """Default gains, with the diagonal of critical damping at the start configuration."""
-    kernel, frame_axes, none = robot.kernel('task_damping', tool), np.eye(3), np.zeros(6)
-    at_start = start(robot, tool), np.diag(STIFFNESS), frame_axes, 0.0, 1.0, 100.0, none
-    damping = np.diag(kernel.call(*at_start)).round(1)
+    at_start = start(robot, tool), np.diag(STIFFNESS), np.eye(3)
+    damping = np.diag(tool_damping(robot, tool, *at_start, 1.0, 100.0)).round(1)
     joints = {
         'posture_stiffness': POSTURE_STIFFNESS,
         'posture_damping': POSTURE_DAMPING,
@@ -95,7 +95,6 @@ def gains_text(robot: Robot, tool: str) -> str:
             'stiffness': default_gains.stiffness,
             'damping': default_gains.damping,
             'axes': default_gains.axes,
-            'force': default_gains.force,
             'joints': default_gains.joints,
             'settings': default_gains.settings,
             'setpoint_limits': SetpointLimits().rows,
@@ -112,10 +111,6 @@ def guiding_text() -> str:
     """C initializer of the structure of guiding."""
     return initializer(
         {
-            'locked': np.zeros(6),
-            'lower': np.full(3, -NO_LIMIT),
-            'upper': np.full(3, NO_LIMIT),
-            'stiffness': np.repeat(GUIDING_STIFFNESS, 3),
             'damping': np.repeat(GUIDING_DAMPING, 3),
             'speeds': np.array(GUIDING_SPEEDS),
         }

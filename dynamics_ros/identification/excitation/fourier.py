@@ -340,7 +340,8 @@ def random_motion(
 
 def condition_number(robot: Robot, base: BaseParameters, q: Array, v: Array, a: Array) -> float:
     """Condition number of the regressor of base parameters over a motion."""
-    return float(np.linalg.cond(robot.regressor_r_factor(q, v, a, columns=base.chosen)))
+    Y = base.columns(robot.regressor(q, v, a), a)
+    return float(np.linalg.cond(Y.reshape(-1, len(base))))
 
 
 def _states(c: Array, shift: Array, series: Series) -> tuple[Array, Array, Array]:

@@ -92,21 +92,19 @@ class FrameTask(VelocityTask):
 
     Attributes:
         frame: name of the controlled frame.
-        target: (4, 4) desired pose of the frame in ``relative_to``; None for its current pose.
+        target: (4, 4) desired pose of the frame in the root frame; None for its current pose.
         follow: 'pose', 'position' or 'orientation'.
-        relative_to: frame of the target, which may move; '' for the root frame.
         gain: decay rate of an error [1/s].
         weight: one number or (6), whatever is followed.
         priority: 0 is the highest.
-        feedforward: (6) twist of the target relative to ``relative_to``, linear then angular, in
-            axes of the root frame [m/s, rad/s].
+        feedforward: (6) twist of the target, linear then angular, in axes of the root frame [m/s,
+            rad/s].
     """
 
     frame: str
     target: Any = None
     _: KW_ONLY
     follow: str = 'pose'
-    relative_to: str = ''
     gain: float = DEFAULT_GAIN
     weight: Any = 1.0
     priority: int = 0
@@ -127,29 +125,17 @@ class FrameTask(VelocityTask):
         super().__setattr__(name, value)
 
     def check(self, robot: RigidBodySystem) -> None:
-        """Check that the robot has the frames."""
-        for argument in ('frame', 'relative_to'):
-            name = getattr(self, argument)
-            if name not in robot.frame_names and (argument == 'frame' or name):
-                raise UnknownFrameError(argument, name, robot.frame_names)
+        """Check that the robot has the frame."""
+        if self.frame not in robot.frame_names:
+            raise UnknownFrameError('frame', self.frame, robot.frame_names)
 
     def demand(self, robot: RigidBodySystem, q: Array, dt: float) -> tuple[Array, Array]:
-        """Jacobian of the frame relative to ``relative_to``, and the desired twist."""
-        J, twist, wanted = robot.jacobian(q, self.frame), self.feedforward, self.target
-        if self.relative_to or wanted is not None:
+        """Jacobian of the frame, and the desired twist."""
+        twist, rows = self.feedforward, ROWS[self.follow]
+        if self.target is not None:
             pose = robot.forward_kinematics(q, self.frame)
-        if self.relative_to:
-            base = robot.forward_kinematics(q, self.relative_to)
-            x, y, z = pose[:3, 3] - base[:3, 3]
-            # Moves the point of the Jacobian to the frame.
-            shift = np.eye(6)
-            shift[:3, 3:] = [[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]]
-            J = J - shift @ robot.jacobian(q, self.relative_to)
-            wanted = None if wanted is None else base @ wanted
-        if wanted is not None:
-            twist = twist + min(self.gain, 1.0 / dt) * pose_error(wanted, pose)
-        rows = ROWS[self.follow]
-        return J[rows], twist[rows]
+            twist = twist + min(self.gain, 1.0 / dt) * pose_error(self.target, pose)
+        return robot.jacobian(q, self.frame)[rows], twist[rows]
 
 
 @dataclass(eq=False)

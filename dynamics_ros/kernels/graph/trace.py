@@ -27,8 +27,8 @@ from dynamics_ros.kernels.graph.operations import COS, ELEMENT, INPUT, SIN, Oper
 
 Shape = tuple[int, ...]
 
-Example = tuple[list[float], list[float] | None]
-"""Elements of all inputs of a function, and all elements of its results if these are known."""
+UNIT_QUATERNION_TOLERANCE = 1e-6
+"""Largest error of the squared length of a quaternion that has to be of length 1."""
 
 STEPS, UNPACKED = '_steps', ('nodes', 'results')
 """Attribute of a pickled trace, and the attributes that it unpacks to."""
@@ -56,24 +56,6 @@ class Instruction(NamedTuple):
     operands: tuple[int | float, ...]
 
 
-class Requirement(NamedTuple):
-    """Expression of a trace's inputs that must lie within limits.
-
-    Attributes:
-        value: the expression; 0 in a trace, whose ``required`` computes it.
-        low, high: the limits, inclusive.
-        error: makes the error to raise from the value that is outside.
-        example: pairs of an input element and a number, for the self test of machine code: inputs
-            of which the value is within the limits. In a trace elements are their positions.
-    """
-
-    value: Any
-    low: float
-    high: float
-    error: Callable[[float], Exception]
-    example: tuple[tuple[Any, float], ...] = ()
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Trace:
     """Straight line of scalar operations, which emitters print and kernels run.
@@ -86,14 +68,12 @@ class Trace:
         nodes: the instructions, operands first; all input elements lead.
         results: for each element of each output in order, the position of the instruction that
             computes it (int) or its constant value (float).
-        required: the trace of the values that requirements limit; None without requirements.
-        requirements: the limits of these values, in order.
+        unit_quaternions: index of the input, and of the first of four elements in it, for each
+            quaternion that has to be of length 1.
         finite_results: makes the error to raise from inputs by name that have a NaN or infinite
             result; None if such results are returned.
         bound: whether the kernel binds the last input to an array instead of taking it from
             callers.
-        example: elements of inputs that meet the requirements, and the results there (see
-            `self_test`); None if not computed yet.
         origin: a digest of everything that the trace was made from; '' if unknown.
     """
 
@@ -103,11 +83,9 @@ class Trace:
     outputs: tuple[Variable, ...]
     nodes: tuple[Instruction, ...]
     results: tuple[int | float, ...]
-    required: Trace | None = None
-    requirements: tuple[Requirement, ...] = ()
+    unit_quaternions: tuple[tuple[int, int], ...] = ()
     finite_results: Callable[[dict[str, NDArray[np.float64]]], Exception] | None = None
     bound: bool = False
-    example: Example | None = None
     origin: str = ''
 
     def __getstate__(self) -> dict[str, Any]:

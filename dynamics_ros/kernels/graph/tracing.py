@@ -43,7 +43,6 @@ from dynamics_ros.kernels.graph.operations import (
 from dynamics_ros.kernels.graph.trace import (
     Instruction,
     Loop,
-    Requirement,
     Shape,
     Trace,
     Variable,
@@ -269,7 +268,7 @@ def trace(
     inputs: Mapping[str, int | Shape],
     name: str,
     description: str = '',
-    requirements: Callable[..., Iterable[Requirement]] | None = None,
+    unit_quaternions: Iterable[tuple[int, int]] = (),
     finite_results: Callable[[dict[str, Any]], Exception] | None = None,
     bound: bool = False,
 ) -> Trace:
@@ -282,8 +281,8 @@ def trace(
         inputs: shape of each input by name; an int n is the shape (n,).
         name: a Python identifier, the name of the printed function.
         description: one line for the header of printed code.
-        requirements: called like the function; returns the requirements on the inputs. A kernel of
-            the trace raises the error of a requirement that is not met.
+        unit_quaternions: index of an input, and of the first of four elements in it, for each
+            quaternion: a kernel of the trace refuses one that is not of length 1.
         finite_results: makes the error that a kernel raises from a state with a NaN or infinite
             result; without it such results are returned.
         bound: whether the last input is one that a kernel binds to an array (see
@@ -321,23 +320,10 @@ def trace(
         shape, flat = _flattened(value, str(key))
         outputs.append(Variable(str(key), shape))
         values += [graph.result(x, str(key)) for x in flat]
-    demanded = [] if requirements is None else _undecided(requirements(*symbols))
-    conditions = [x.value for x in demanded]
-    if bound and not depends([*values, *conditions], len(origins) - variables[-1].size):
+    if bound and not depends(values, len(origins) - variables[-1].size):
         bound, variables = False, variables[:-1]
         del origins[sum(x.size for x in variables) :]
     nodes, results = lower(values, origins)
-    required = None
-    if demanded:
-        steps, limited = lower(conditions, origins)
-        required = Trace(
-            f'{name}_requirements',
-            f'what {name} requires',
-            variables,
-            (Variable('values', (len(demanded),)),),
-            tuple(steps),
-            tuple(limited),
-        )
     return Trace(
         name,
         description,
@@ -345,14 +331,7 @@ def trace(
         tuple(outputs),
         tuple(nodes),
         tuple(results),
-        required,
-        tuple(
-            x._replace(
-                value=0.0,
-                example=tuple((getattr(of, 'index', of), number) for of, number in x.example),
-            )
-            for x in demanded
-        ),
+        tuple(unit_quaternions),
         finite_results,
         bound,
     )
@@ -364,17 +343,6 @@ def _shape(name: str, shape: Any) -> Shape:
         expected = 'a whole number of elements, or a tuple of these; () is a scalar'
         raise InvalidArgumentError('inputs', f'{shape!r} as the shape of {name}', expected)
     return tuple(map(int, sizes))
-
-
-def _undecided(requirements: Iterable[Requirement]) -> list[Requirement]:
-    """Return the requirements that depend on inputs; raise the error of a violated constant one."""
-    kept = []
-    for x in requirements:
-        if isinstance(x.value, Expression):
-            kept.append(x)
-        elif not x.low <= x.value <= x.high:
-            raise x.error(x.value)
-    return kept
 
 
 def _nested(elements: Iterator[Expression], shape: Shape) -> Any:

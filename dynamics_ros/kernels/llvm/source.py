@@ -5,8 +5,8 @@
 The module for one state at a time has a public function ``i64 @batch(i64 states, addresses,
 strides)``. ``addresses`` and ``strides`` point to one entry per array, inputs first; a stride is in
 bytes from state to state, 0 for an array that all states share. The function returns the number of
-states computed. It stops before a state that it refuses: an input is not finite, a requirement is
-not met, or a result is not finite and the trace wants finite results.
+states computed. It stops before a state that it refuses: an input is not finite, a quaternion
+is not of length 1, or a result is not finite and the trace wants finite results.
 
 In the module for batches each vector lane computes one state. Its ``@batch`` has one more argument,
 a scratch memory of ``scratch_size`` vectors, aligned to a vector, and stops at the first block of
@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dynamics_ros.kernels.graph.operations import INPUT
-from dynamics_ros.kernels.graph.trace import Trace, Variable
+from dynamics_ros.kernels.graph.trace import UNIT_QUATERNION_TOLERANCE, Trace, Variable
 from dynamics_ros.kernels.llvm import line as llvm_line
 from dynamics_ros.kernels.llvm import runtime as llvm_runtime
 from dynamics_ros.kernels.llvm.dialect import (
@@ -50,8 +50,8 @@ def emit(trace: Trace, target: Target) -> str:
     """
     inputs, outputs = _names(trace)
     blocks = [_state_and_flags(trace)]
-    if trace.requirements:
-        blocks.append(([f'  %met = call i1 @meets({_pointers(inputs)})'], ['%met']))
+    if trace.unit_quaternions:
+        blocks.append(_unit_quaternions(trace, 1))
     compute = [f'  call void @state({_pointers([*inputs, *outputs])})']
     good = []
     if trace.finite_results is not None:
@@ -63,7 +63,6 @@ def emit(trace: Trace, target: Target) -> str:
     sections = [
         f'; {trace.name}: {trace.operation_count} operations',
         llvm_line.emit(trace, 'state', target, 1),
-        *_required_function(trace, target, 1),
         _batch_function(trace, '', [], [*blocks, (compute, good)], ['  %rows = add i64 0, 1']),
     ]
     return _with_declarations(sections, target, 1)
@@ -93,31 +92,33 @@ def _with_declarations(sections: Sequence[str], target: Target, lanes: int) -> s
     return '\n'.join([body, *declared, ''])
 
 
-def _required_function(trace: Trace, target: Target, lanes: int) -> list[str]:
-    """Return the functions that check whether all requirements are met, if there are any."""
-    if trace.required is None:
-        return []
-    inputs = _pointers(_names(trace)[0])
+def _unit_quaternions(trace: Trace, lanes: int) -> Block:
+    """Return the block that computes whether quaternions of the inputs are of length 1."""
     kind, flag = vector(lanes), vector(lanes, 'i1')
-    lines = [
-        f'define internal i1 @meets({inputs}) nounwind {{',
-        f'  %values = alloca {kind}, i64 {len(trace.requirements)}, align 64',
-        f'  call void @required({inputs}, ptr %values)',
-    ]
-    total = splat('true', lanes, 'i1')
-    for i, x in enumerate(trace.requirements):
-        low, high = (splat(constant(y), lanes) for y in (x.low, x.high))
+    low, high = (
+        splat(constant(1.0 + x), lanes)
+        for x in (-UNIT_QUATERNION_TOLERANCE, UNIT_QUATERNION_TOLERANCE)
+    )
+    lines, flags = [], []
+    for place, first in trace.unit_quaternions:
+        n = f'%unit{place}.{first}'
+        total = splat(constant(0.0), lanes)
+        for i in range(4):
+            lines += [
+                element_at(f'{n}.p{i}', kind, f'%in{place}', first + i),
+                f'  {n}.x{i} = load {kind}, ptr {n}.p{i}, align 8',
+                f'  {n}.y{i} = fmul contract {kind} {n}.x{i}, {n}.x{i}',
+                f'  {n}.s{i} = fadd contract {kind} {total}, {n}.y{i}',
+            ]
+            total = f'{n}.s{i}'
         lines += [
-            element_at(f'%p{i}', kind, '%values', i),
-            f'  %x{i} = load {kind}, ptr %p{i}, align 8',
-            f'  %l{i} = fcmp oge {kind} %x{i}, {low}',
-            f'  %h{i} = fcmp ole {kind} %x{i}, {high}',
-            f'  %b{i} = and {flag} %l{i}, %h{i}',
-            f'  %a{i} = and {flag} {total}, %b{i}',
+            f'  {n}.l = fcmp oge {kind} {total}, {low}',
+            f'  {n}.h = fcmp ole {kind} {total}, {high}',
+            f'  {n}.b = and {flag} {n}.l, {n}.h',
+            *every(f'{n}.b', lanes, f'{n}.f'),
         ]
-        total = f'%a{i}'
-    lines += [*every(total, lanes, '%all'), '  ret i1 %all', '}']
-    return [llvm_line.emit(trace.required, 'required', target, lanes), '\n'.join(lines)]
+        flags.append(f'{n}.f')
+    return lines, flags
 
 
 def _state_and_flags(trace: Trace) -> Block:
@@ -273,9 +274,9 @@ def emit_batch(trace: Trace, target: Target) -> str:
             f'i64 %{name}.stride, i64 %last, i64 {variable.size}, ptr %{name})',
         ]
     allowed = [f'%{name}.good' for name in inputs]
-    if trace.requirements:
-        read.append(f'  %met = call i1 @meets({_pointers(inputs)})')
-        allowed.append('%met')
+    unit, flags = _unit_quaternions(trace, lanes)
+    read += unit
+    allowed += flags
     compute = [f'  call void @states({_pointers([*inputs, *(["values"] if values else [])])})']
     if trace.finite_results is not None:
         compute.append(
@@ -299,7 +300,6 @@ def emit_batch(trace: Trace, target: Target) -> str:
     sections = [
         f'; {trace.name}: {trace.operation_count} operations, {lanes} states a vector',
         llvm_line.emit(computing, 'states', target, lanes),
-        *_required_function(trace, target, lanes),
         f'@places = private constant {table} [{entries}]',
         _batch_function(trace, ', ptr %scratch', setup, blocks, write),
     ]

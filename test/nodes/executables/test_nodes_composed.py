@@ -118,20 +118,6 @@ def test_each_node_tells_its_diagnostics(ros, composed):
         assert ros.values(node)['degrees of freedom'] == '7'
 
 
-def test_when_joint_states_stop_diagnostics_say_so(ros, composed):
-    status = ros.wait_for_status('dynamics_node', 'joint_states have stopped coming')
-    assert status.level == status.ERROR
-
-
-def test_a_new_description_on_the_topic_takes_over(ros, composed):
-    torques = ros.listen(JointState, '/dynamics_node/gravity_torques')
-    ros.publish('/robot_description', String(data=PENDULUM), LATCHED)
-    message = ros.joint_state(['swing'], [0.5], [0.0], [0.0])
-    torque = ros.exchange(message, torques)
-    assert torque.name == ['swing']
-    assert_allclose(torque.effort, Robot.from_urdf(PENDULUM).gravity([0.5]), atol=SAME)
-
-
 @pytest.mark.parametrize('case', BAD_DESCRIPTIONS)
 def test_a_bad_description_is_refused_with_its_reason_and_the_old_one_kept(ros, composed, case):
     text, words = BAD_DESCRIPTIONS[case]
@@ -159,12 +145,6 @@ def test_a_bad_description_is_refused_with_its_reason_and_the_old_one_kept(ros, 
     # The one in force, sent again, is the newest.
     ros.publish('/robot_description', String(data=PENDULUM), LATCHED)
     ros.wait_for(lambda: not refused())
-
-
-def test_a_frame_with_signs_that_topics_cannot_have_gets_a_topic(ros, composed):
-    ros.publish('/robot_description', String(data=PENDULUM), LATCHED)
-    poses = ros.listen(PoseStamped, '/kinematics_node/tip_link_1/pose')
-    ros.exchange(ros.joint_state(['swing'], [0.5], [0.0], [0.0]), poses)
 
 
 def test_a_bad_description_parameter_does_not_end_the_node(ros):
@@ -262,14 +242,6 @@ def test_two_robots_in_two_namespaces_keep_apart(ros):
         other = ros.exchange(ros.joint_state(['swing'], [1.0]), two, '/two/joint_states')
         assert abs(torque.effort[0] - other.effort[0]) > 0.1
         assert all(message.effort == torque.effort for message in one)
-
-
-def test_inputs_can_be_remapped(ros):
-    remaps = {'joint_states': '/measured'}
-    parameters = {'robot_description': PENDULUM}
-    with running('dynamics_node', DOMAIN, parameters, namespace='/mapped', remaps=remaps):
-        torques = ros.listen(JointState, '/mapped/dynamics_node/gravity_torques')
-        ros.exchange(ros.joint_state(['swing'], [0.5]), torques, '/measured')
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def node():
     one = Node('kinematics_node', parameter_overrides=overrides)
     context = RobotContext(one)
     part = Kinematics(one, context)
-    context.add(part)
+    context.components.append(part)
     executor = make_executor()
     executor.add_node(one)
     executor.create_task(context.start, executor)
@@ -290,23 +290,13 @@ def test_what_is_no_obstacle_is_refused_until_it_is_mended(node, marker, words):
     solved(node.ik(ik_request(avoid_collisions=True)))
 
 
-def test_collisions_are_ignored_where_that_is_the_policy(node, monkeypatch):
+def test_without_coal_a_request_says_what_is_missing(node, monkeypatch):
     monkeypatch.setitem(sys.modules, 'coal', None)
     node.set('collision_margin', 0.011)  # reads the shapes again
     refused = node.ik(ik_request(avoid_collisions=True)).error_code
     assert refused.val == Code.COLLISION_CHECKING_UNAVAILABLE
     assert 'pip install coal' in refused.message
-    assert 'ignore' in refused.message
-    node.set('avoid_collisions_policy', 'ignore')
-    solved(node.ik(ik_request(avoid_collisions=True)))
-    node.set('avoid_collisions_policy', 'error')
-
-
-def test_another_group_is_refused_where_one_is_named(node):
-    node.set('group_name', 'left_arm')
-    assert node.ik(ik_request()).error_code.val == Code.INVALID_GROUP_NAME
-    solved(node.ik(ik_request(group_name='left_arm')))
-    node.set('group_name', '')
+    solved(node.ik(ik_request()))
 
 
 def services(one):

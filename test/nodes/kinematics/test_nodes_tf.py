@@ -91,18 +91,6 @@ def test_the_tree_is_that_of_the_description(ros):
             assert_allclose(X_parent @ placed[child], X_child, atol=SAME)
 
 
-def test_mimic_joints_move_and_fixed_ones_are_told_once(ros):
-    with running('kinematics_node', DOMAIN, {'robot_description': GRIPPER, 'publish_tf': True}):
-        moving, fixed = heard(ros)
-        assert edges(moving) == {'palm': 'mount', 'left': 'palm', 'right': 'palm'}
-        assert edges(fixed) == {'mount': 'base', 'tip': 'left'}
-        placed = matrices(moving)
-        assert_allclose(placed['left'][:3, 3], [0.0, 0.03, 0.0], atol=SAME)
-        assert_allclose(placed['right'][:3, 3], [0.0, -0.04, 0.0], atol=SAME)
-        assert_allclose(placed['palm'][:3, 3], [0.0, 0.0, 0.3], atol=SAME)
-        assert_allclose(matrices(fixed)['mount'][:3, 3], [0.1, 0.0, 0.2], atol=SAME)
-
-
 def test_locked_joints_stand_still_and_a_prefix_names_both_topics(ros):
     parameters = {
         'robot_description': GRIPPER,
@@ -121,7 +109,7 @@ def test_locked_joints_stand_still_and_a_prefix_names_both_topics(ros):
 
 
 @pytest.mark.parametrize('wanted', [False, True])
-def test_where_the_base_is_is_published_on_request_only(ros, wanted):
+def test_mimic_joints_move_and_the_base_on_request(ros, wanted):
     parameters = {
         'robot_description': GRIPPER,
         'root_joint': 'floating',
@@ -142,5 +130,10 @@ def test_where_the_base_is_is_published_on_request_only(ros, wanted):
         assert edges(fixed) == {'mount': 'base', 'tip': 'left'}
         joints = {'palm': 'mount', 'left': 'palm', 'right': 'palm'}
         assert edges(moving) == ({'base': 'odom'} if wanted else {}) | joints
+        placed = matrices(moving)
+        assert_allclose(placed['left'][:3, 3], [0.0, 0.03, 0.0], atol=SAME)
+        assert_allclose(placed['right'][:3, 3], [0.0, -0.04, 0.0], atol=SAME)
+        assert_allclose(placed['palm'][:3, 3], [0.0, 0.0, 0.3], atol=SAME)
+        assert_allclose(matrices(fixed)['mount'][:3, 3], [0.1, 0.0, 0.2], atol=SAME)
         if wanted:
-            assert_allclose(matrices(moving)['base'][:3, 3], [2.0, 0.0, 0.0], atol=SAME)
+            assert_allclose(placed['base'][:3, 3], [2.0, 0.0, 0.0], atol=SAME)

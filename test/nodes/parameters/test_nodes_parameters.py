@@ -267,7 +267,7 @@ def test_what_is_dumped_is_loaded_and_changes_nothing(ros, composed, node, tmp_p
     ('node', 'name', 'text', 'value'),
     [
         ('dynamics_node', 'state_timeout', '4', 4.0),
-        ('kinematics_node', 'inverse_kinematics.position_tolerance', '1e-06', 1e-6),
+        ('kinematics_node', 'inverse_kinematics.timeout', '1e-02', 0.01),
         ('contact_node', 'observer.gain', '50', [50.0]),
         ('contact_node', 'wrench.reference_points', '[0, 0, 0.1]', [0.0, 0.0, 0.1]),
         ('contact_node', 'wrench.reference_points', '[]', []),

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -19,13 +18,10 @@ from rclpy.action import ActionClient
 from ros_harness import LATCHED, client, result_of, running, send_goal
 from sensor_msgs.msg import JointState
 
-from dynamics_ros import Robot
 from dynamics_ros.estimation import EffortModel
-from dynamics_ros.identification.bodies.pseudo_inertia import described
-from dynamics_ros.spatial import Inertia
 from dynamics_ros_msgs.action import IdentifyPayload
 from dynamics_ros_msgs.msg import Payload, Result
-from dynamics_ros_msgs.srv import SetGravity, SetPayload
+from dynamics_ros_msgs.srv import SetGravity
 
 pytestmark = pytest.mark.ros
 
@@ -157,84 +153,3 @@ def test_without_joint_states_it_ends_and_says_so(ros, actions):
     answer = result_of(ros, accepted(ros, actions, nothing, duration=0.5), nothing)
     assert answer.status == GoalStatus.STATUS_ABORTED
     assert 'samples make no window' in answer.result.result.message
-
-
-HEAVIER = tuple(Inertia.from_array(body) for body in 1.1 * described(ROBOT))
-REAL = Robot(replace(ROBOT.model, inertias=HEAVIER))
-RUN_PERIOD, SECONDS = 0.01, 20.0
-"""s between two stamps of a run of a pair, and how long that is."""
-
-COULOMB = np.array([2.0, 3.0, 1.5, 1.5, 0.8, 0.6, 0.4])
-"""Friction beyond the description [Nm]."""
-
-
-def heavier_motion(ros, robot, seed=0, amplitude=0.25):
-    """Publish one state after another of a robot whose joints swing, all at other frequencies."""
-    rng = np.random.default_rng(seed)
-    w = rng.uniform(0.8, 2.5, (3, ROBOT.nv))
-    phase = rng.uniform(0.0, 2.0 * np.pi, w.shape)
-    for k in itertools.count():
-        angle = w * k * RUN_PERIOD + phase
-        q = 0.3 + amplitude * np.sin(angle).sum(axis=0)
-        v = amplitude * (w * np.cos(angle)).sum(axis=0)
-        a = -amplitude * (w**2 * np.sin(angle)).sum(axis=0)
-        tau = robot.inverse_dynamics(q, v, a) + COULOMB * np.tanh(v / 0.02)
-        tau += 0.02 * rng.normal(size=ROBOT.nv)
-        ros.publish_joint_state(ros.joint_state(NAMES, q, v, tau, step=RUN_PERIOD))
-        yield
-
-
-def result_of_run(ros, actions, states, feedback=None, **goal):
-    return result_of(ros, accepted(ros, actions, states, feedback, frame=FRAME, **goal), states)
-
-
-def loaded(ros, seed=1):
-    return heavier_motion(ros, REAL.with_payload(FRAME, MASS, CENTER), seed)
-
-
-def test_an_empty_run_makes_the_payload_exact(ros, actions):
-    assert ros.call(SetPayload, '/dynamics_node/set_payload').result.code == Result.SUCCESS
-    alone = result_of_run(ros, actions, loaded(ros), duration=3.0).result
-    assert alone.result.code == Result.SUCCESS
-    assert not alone.empty_run_used
-    assert abs(alone.payload.inertia.m - MASS) > 0.1 * MASS
-
-    empty = result_of_run(
-        ros, actions, heavier_motion(ros, REAL), duration=SECONDS, empty=True
-    ).result
-    assert empty.result.code == Result.SUCCESS, empty.result.message
-    assert empty.payload.inertia.m == 0.0
-    assert empty.samples > 0.9 * SECONDS / RUN_PERIOD
-
-    feedback = []
-    found = result_of_run(ros, actions, loaded(ros), feedback, duration=SECONDS).result
-    assert found.result.code == Result.SUCCESS, found.result.message
-    assert found.empty_run_used
-    assert found.payload.inertia.m == pytest.approx(MASS, rel=0.02)
-    assert abs(found.payload.inertia.m - MASS) < 4.0 * found.mass_deviation
-    com = found.payload.inertia.com
-    np.testing.assert_allclose([com.x, com.y, com.z], CENTER, atol=0.005)
-    assert found.mass_observable
-    assert all(np.isnan(one.mass) for one in feedback)
-
-
-def test_another_gravity_forgets_the_empty_run(ros, actions):
-    set_gravity(ros, -9.8)
-    found = result_of_run(ros, actions, loaded(ros), duration=2.0).result
-    assert found.result.code == Result.SUCCESS
-    assert not found.empty_run_used
-
-
-@pytest.mark.parametrize(
-    ('goal', 'amplitude', 'text'),
-    [
-        ({'apply': True}, 0.25, 'apply'),
-        ({'duration': 3.0}, 0.0, 'moves'),
-        ({'duration': 0.5}, 0.25, 'too short'),
-    ],
-)
-def test_an_empty_run_that_tells_nothing_is_refused(ros, actions, goal, amplitude, text):
-    states = heavier_motion(ros, REAL, amplitude=amplitude)
-    answer = result_of_run(ros, actions, states, empty=True, **goal)
-    assert answer.status == GoalStatus.STATUS_ABORTED
-    assert text in answer.result.result.message

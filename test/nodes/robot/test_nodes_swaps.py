@@ -8,6 +8,7 @@ import gc
 import os
 import time
 import weakref
+from typing import Any
 
 import pytest
 from patience import PATIENCE, times
@@ -25,13 +26,8 @@ from urdf_texts import massive_link
 
 from dynamics_ros import Robot
 from dynamics_ros.kernels.process import compile_process
-from dynamics_ros.nodes.contact_node import Contact
-from dynamics_ros.nodes.context import RobotContext
-from dynamics_ros.nodes.diagnostics import Diagnostics, start_reports
-from dynamics_ros.nodes.dynamics_node import Dynamics
+from dynamics_ros.nodes.executables import build_composed
 from dynamics_ros.nodes.guarded_node import GuardedNode
-from dynamics_ros.nodes.kinematics_node import Kinematics
-from dynamics_ros.nodes.lifecycle import ManagedNode
 from dynamics_ros_msgs.msg import ExternalWrench
 
 pytestmark = pytest.mark.ros
@@ -72,25 +68,18 @@ class Rig:
 
     def __init__(self) -> None:
         occupy(DOMAIN)
-        self.ros = rclpy.Context()
-        rclpy.init(context=self.ros, domain_id=DOMAIN)
-        kinds = {'kinematics_node': Kinematics, 'dynamics_node': Dynamics, 'contact_node': Contact}
-        self.nodes = [ManagedNode(name, context=self.ros) for name in kinds]
-        self.context = RobotContext(self.nodes[1])
-        self.parts = [
-            kind(node, self.context) for kind, node in zip(kinds.values(), self.nodes, strict=True)
-        ]
-        for part in self.parts:
-            self.context.add(part)
-        start_reports(self.nodes[1], [Diagnostics(self.context, part) for part in self.parts])
-        other = self.other = GuardedNode('robot', context=self.ros)
+        rclpy.init(args=[], domain_id=DOMAIN)
+        built = build_composed()
+        self.context: Any = built.context
+        self.parts, self.nodes = self.context.components, list(built.nodes)
+        other = self.other = GuardedNode('robot')
         self.nodes.append(other)
         self.efforts = True
         self.states = other.create_publisher(JointState, 'joint_states', 10)
         self.descriptions = other.create_publisher(String, 'robot_description', LATCHED)
         self.heard = []
         self.subscriptions = []
-        self.executor = SingleThreadedExecutor(context=self.ros)
+        self.executor = SingleThreadedExecutor()
         for node in self.nodes:
             self.executor.add_node(node)
         self.executor.create_task(self.context.start, self.executor)
@@ -143,7 +132,7 @@ class Rig:
         self.executor.shutdown()
         for node in self.nodes:
             node.destroy_node()
-        rclpy.shutdown(context=self.ros)
+        rclpy.shutdown()
 
 
 @pytest.fixture
