@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 
-from benchmarks.plots import draw, plottable
 from benchmarks.records import (
     Record,
     markdown,
@@ -34,7 +33,7 @@ SUITES = {
 }
 MODULES = {'ik': 'inverse_kinematics'}
 PEERS = (
-    *('pin', 'dynibo', 'mujoco'),
+    *('pin', 'mujoco'),
     *('optik-py', 'roboticstoolbox-python', 'pytracik', 'ssik', 'eaik'),
     *('figaroh', 'casadi'),
 )
@@ -62,15 +61,12 @@ PARTS = (
     ),
     *(
         'recordings',
-        'poor-motion',
         'stops',
         'payload',
         'excitation',
         'coverage',
         'estimates',
-        'links',
         'planned',
-        'factor',
         'drift',
         'untold',
     ),
@@ -87,8 +83,6 @@ def main(arguments: list[str] | None = None) -> int:
     unknown = set(options.suites) - set(SUITES)
     if unknown:
         parser.error(f'no suite {", ".join(sorted(unknown))}; there are {", ".join(SUITES)}')
-    if options.plots:
-        _prepare_plots(parser, options.plots)
     records: list[Record] = []
     for name in options.suites or SUITES:
         print(f'\n{name}: {SUITES[name]} ({platform.machine()}, Python {sys.version.split()[0]})')
@@ -102,8 +96,6 @@ def main(arguments: list[str] | None = None) -> int:
                 print_header()
             print_record(record)
         print_summary(found)
-        if options.plots:
-            draw(name, found, options.plots)
         records += found
     if options.json:
         write_json(options.json, records)
@@ -111,16 +103,6 @@ def main(arguments: list[str] | None = None) -> int:
         options.markdown.write_text(markdown(records))
     wrong = [x for x in records if x.suite == 'accuracy' and x.verdict == 'FAIL']
     return 1 if wrong else 0
-
-
-def _prepare_plots(parser: argparse.ArgumentParser, folder: Path) -> None:
-    """Check that plots can be drawn, before hours of measurement."""
-    if not plottable():
-        parser.error('--plots needs matplotlib: pip install matplotlib')
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        parser.error(f'--plots {folder}: {problem.strerror}')
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -135,12 +117,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument('--json', type=Path, metavar='FILE', help='file for the records as JSON')
     parser.add_argument(
         '--markdown', type=Path, metavar='FILE', help='file for the ratios as Markdown tables'
-    )
-    parser.add_argument(
-        '--plots',
-        type=Path,
-        metavar='FOLDER',
-        help='folder for a plot (PNG) of the ratios and goals of each suite',
     )
     parser.add_argument('--robot', default='', help='only robots whose name contains this text')
     parser.add_argument('--quick', action='store_true', help='quick check instead of a measurement')
@@ -174,13 +150,6 @@ def _parser() -> argparse.ArgumentParser:
         metavar='MINUTES',
         help='duration of the soak tests at 1 kHz, of nodes and of control [min] (default: '
         '%(default)s)',
-    )
-    group.add_argument(
-        '--swap',
-        type=float,
-        default=0.0,
-        metavar='SECONDS',
-        help='only a soak test in which the robot is replaced with this period [s]',
     )
     group = parser.add_argument_group('identification')
     group.add_argument(

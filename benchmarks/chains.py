@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
@@ -19,7 +18,6 @@ import pinocchio as pin
 
 from benchmarks.descriptions import generic_chain
 from benchmarks.pinocchio_peer import PinocchioPeer
-from benchmarks.plots import save
 from benchmarks.records import Goal, Record
 from benchmarks.timing import Effort, interleaved
 from dynamics_ros import Robot
@@ -35,7 +33,7 @@ DERIVATIVES = (
 FIRST_DERIVATIVES = Goal(5.0, of='value')
 
 
-def run(effort: Effort, quick: bool, plots: Path | None) -> Iterator[Record]:
+def run(effort: Effort, quick: bool) -> Iterator[Record]:
     """Time of RNEA and of its compilation per joint, and growth exponents."""
     lengths = LENGTHS[:2] if quick else LENGTHS
     ours, theirs, compiling = [], [], []
@@ -69,8 +67,6 @@ def run(effort: Effort, quick: bool, plots: Path | None) -> Iterator[Record]:
         yield Record('dynamics', f'growth exponent: {case}', span, exponent, '1')
     for n in lengths[1:]:
         yield from _derivatives(n, effort)
-    if plots is not None:
-        _plot(plots / 'rnea_per_joint.png', lengths, ours, theirs)
 
 
 def _derivatives(n: int, effort: Effort) -> Iterator[Record]:
@@ -104,22 +100,3 @@ def _derivatives(n: int, effort: Effort) -> Iterator[Record]:
         ours, theirs = (1e6 * seconds[who] for who in ('ours', 'pin'))
         yield Record('dynamics', case, name, ours, 'us', 'pin', theirs)
         yield Record('dynamics', f'{case}, first call', name, first, 's', goal=FIRST_DERIVATIVES)
-
-
-def _plot(file: Path, lengths: tuple[int, ...], ours: list[float], theirs: list[float]) -> None:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6.0, 4.0), layout='constrained')
-    axes = figure.subplots()
-    axes.plot(lengths, theirs, 's--', label='Pinocchio')
-    axes.plot(lengths, ours, 'o-', label='dynamics_ros')
-    axes.set(
-        title='RNEA of a serial chain, called from Python',
-        xlabel='joints',
-        ylabel='time per joint [us]',
-        xlim=(0, None),
-        ylim=(0, None),
-    )
-    axes.grid(alpha=0.3)
-    axes.legend()
-    save(figure, file)

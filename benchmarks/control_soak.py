@@ -237,10 +237,8 @@ class Soak:
             time.sleep(0.005)
 
     def _swap(self) -> None:
-        from benchmarks.ros_swapper import described
-
         number = self.doses['swap'] % 2
-        self._set(robot_description=described(self._urdf, 'tool0', 20 * number))
+        self._set(robot_description=_loaded(self._urdf, 0.2 * number))
 
     def _absurd(self) -> None:
         from geometry_msgs.msg import PoseStamped, TwistStamped
@@ -362,3 +360,13 @@ class Soak:
             if mode == 'pose':
                 target = PoseStamped(pose=pose_message(goal))
             self._targets[type(target)].publish(target)
+
+
+def _loaded(urdf: str, mass: float) -> str:
+    """Description with a load at the tool [kg]."""
+    load = (
+        f'<link name="load"><inertial><mass value="{mass:.17g}"/>'
+        '<inertia ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"/></inertial></link>'
+        '<joint name="load" type="fixed"><parent link="tool0"/><child link="load"/></joint>'
+    )
+    return urdf.replace('</robot>', f'{load}</robot>')

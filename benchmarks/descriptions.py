@@ -14,7 +14,7 @@ Element = ElementTree.Element
 SHAPES = ('visual', 'collision')
 
 PLACEHOLDER = 1e-5
-"""Mass [kg] below which a link is a frame with a placeholder inertia, which dynibo and MuJoCo
+"""Mass [kg] below which a link is a frame with a placeholder inertia, which MuJoCo
 reject."""
 
 

@@ -21,17 +21,13 @@ from numpy.typing import NDArray
 from benchmarks import chains, contact, exported, startup, sweeps, user_functions
 from benchmarks.descriptions import bare
 from benchmarks.dynamics_cases import (
-    AGAINST_DYNIBO,
     BATCH,
     BATCH_CASES,
     CASES,
     PLAIN_PYTHON,
     Case,
 )
-from benchmarks.dynibo_peer import GRAVITY as DYNIBO_GRAVITY
-from benchmarks.dynibo_peer import DyniboPeer
 from benchmarks.mujoco_peer import MujocoPeer
-from benchmarks.peers import import_peer
 from benchmarks.pinocchio_peer import PinocchioPeer
 from benchmarks.records import Record
 from benchmarks.robots import SUBJECTS, Subject, urdf_path
@@ -71,7 +67,7 @@ def run(options: argparse.Namespace) -> Iterator[Record]:
     if 'startup' in parts:
         yield from startup.run(subjects, repeats=1 if options.quick else 3)
     if 'chains' in parts:
-        yield from chains.run(effort, options.quick, options.plots)
+        yield from chains.run(effort, options.quick)
     if 'sweeps' in parts:
         yield from sweeps.run(subjects, effort)
     if 'contact' in parts:
@@ -120,20 +116,6 @@ class Bench:
         _agree('pin', subject, peer.inverse_dynamics(q, v, a), robot.inverse_dynamics(q, v, a))
         state = q, v, a
         arguments = text, robot, subject.frame, state
-        if 'dynibo' in wanted and import_peer('dynibo'):
-            try:
-                dyn = DyniboPeer(*arguments)
-            except Exception as error:
-                print(f'dynibo refuses {subject.name}: {error}')
-            else:
-                in_its_field = robot.with_gravity(DYNIBO_GRAVITY).inverse_dynamics(*state)
-                tau = dyn.joint_torques()
-                _agree('dynibo', subject, tau, in_its_field[-len(tau) :])
-                found.add('dynibo')
-                names |= {'dyn': dyn.robot, 'q_d': dyn.q, 'v_d': dyn.v, 'a_d': dyn.a}
-                names |= {'base': dyn.base, 'tau_d': a, 'link': dyn.link}
-                if dyn.base:
-                    names['base'] = dyn.base[0]
         if 'mujoco' in wanted:
             try:
                 mj = MujocoPeer(*arguments)
@@ -161,9 +143,6 @@ class Bench:
             statements |= {f'pin {i}': source for i, source in enumerate(case.pin)}
             if case.unread:
                 statements['pin (unread)'] = case.unread
-        if case.dynibo and 'dynibo' in self.peers:
-            base = 'base, ' if self.subject.root == 'floating' else ''
-            statements['dynibo'] = case.dynibo.format(base=base)
         if case.mujoco and 'mujoco' in self.peers:
             statements['mujoco'] = case.mujoco
         return statements
@@ -174,7 +153,7 @@ class Bench:
             micros = {'pin': min(ways), **micros}
         if not micros:
             yield ours
-        goals = {'pin': case.goal, 'pin (unread)': case.goal, 'dynibo': AGAINST_DYNIBO}
+        goals = {'pin': case.goal, 'pin (unread)': case.goal}
         for peer, value in micros.items():
             yield _with_peer(ours, peer, value, goals.get(peer))
 

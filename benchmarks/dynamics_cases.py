@@ -3,8 +3,7 @@
 """Cases of the suite `dynamics`: the statements that are timed.
 
 In each statement, ``robot`` is our robot at the state q, v, a; ``pin``, ``model`` and ``data`` are
-Pinocchio's with its own q_p, v_p, a_p; ``dyn`` is dynibo's robot with its arguments ``base`` (left
-out for a fixed root), q_d, v_d, a_d; ``mj`` is MuJoCo's with q_m, v_m, a_m.
+Pinocchio's with its own q_p, v_p, a_p; ``mj`` is MuJoCo's with q_m, v_m, a_m.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from benchmarks.records import Goal
 DYNAMICS = Goal(0.4, 0.28)
 KINEMATICS = Goal(0.6, 0.45)
 DERIVATIVES = Goal(0.6, 0.4)
-AGAINST_DYNIBO = Goal(0.55, 0.4)
 BATCH = Goal(0.05, 0.02)
 PLAIN_PYTHON = Goal(50.0, 20.0, of='value')
 
@@ -32,7 +30,7 @@ class Case:
         pin: equivalent statements for Pinocchio, of which the fastest is the peer.
         unread: statement without reading the result from Pinocchio's data, if that is a separate
             step; a harder comparison.
-        dynibo, mujoco: statements of other libraries, if they have the quantity.
+        mujoco: statement of MuJoCo, if it has the quantity.
     """
 
     name: str
@@ -40,7 +38,6 @@ class Case:
     ours: str
     pin: tuple[str, ...]
     unread: str | None = None
-    dynibo: str | None = None
     mujoco: str | None = None
 
 
@@ -50,7 +47,6 @@ CASES = (
         DYNAMICS,
         'robot.inverse_dynamics(q, v, a)',
         ('pin.rnea(model, data, q_p, v_p, a_p)',),
-        dynibo='dyn.inverse_dynamics({base}q_d, v_d, a_d)',
         mujoco='mj.inverse_dynamics(q_m, v_m, a_m)',
     ),
     Case(
@@ -58,7 +54,6 @@ CASES = (
         DYNAMICS,
         'robot.gravity(q)',
         ('pin.computeGeneralizedGravity(model, data, q_p)',),
-        dynibo='dyn.gravity({base}q_d)',
     ),
     Case(
         'nonlinear effects',
@@ -72,7 +67,6 @@ CASES = (
         DYNAMICS,
         'robot.mass_matrix(q)',
         ('pin.crba(model, data, q_p, WORLD)', 'pin.crba(model, data, q_p, LOCAL)'),
-        dynibo='dyn.mass_matrix({base}q_d)',
         mujoco='mj.mass_matrix(q_m)',
     ),
     Case(
@@ -83,7 +77,6 @@ CASES = (
             'pin.aba(model, data, q_p, v_p, a_p, WORLD)',
             'pin.aba(model, data, q_p, v_p, a_p, LOCAL)',
         ),
-        dynibo='dyn.forward_dynamics({base}q_d, v_d, tau_d)',
         mujoco='mj.forward_dynamics(q_m, v_m, a_m)',
     ),
     Case(
@@ -97,7 +90,6 @@ CASES = (
         ),
         unread='pin.forwardKinematics(model, data, q_p);'
         ' pin.updateFramePlacement(model, data, frame_id)',
-        dynibo='dyn.forward_kinematics({base}q_d, link)',
         mujoco='mj.forward_kinematics(q_m)',
     ),
     Case(
@@ -110,7 +102,6 @@ CASES = (
             'pin.framesForwardKinematics(model, data, q_p); [X.homogeneous for X in data.oMf]',
         ),
         unread='pin.framesForwardKinematics(model, data, q_p)',
-        dynibo='dyn.forward_kinematics_all({base}q_d)',
         mujoco='mj.all_frames(q_m)',
     ),
     Case(
@@ -118,7 +109,6 @@ CASES = (
         KINEMATICS,
         'robot.jacobian(q, frame)',
         ('pin.computeFrameJacobian(model, data, q_p, frame_id, ALIGNED)',),
-        dynibo='dyn.jacobian({base}q_d, link)',
         mujoco='mj.jacobian(q_m)',
     ),
     Case(

@@ -108,9 +108,8 @@ MECHANISMS: dict[str, tuple[Change, ...]] = {
     'its term of standstill': (_set('unexplained.standing', ()),),
     'its term beyond the known speed': (_set('unexplained.beyond', ()),),
     'its tail': (_set('unexplained.tail', ()),),
-    'residual watch': (_patch('residuals.wants', lambda *_: False),),
+    'residual watch': (_patch('residuals.add', lambda *_: None),),
     'sample filter': (_patch('samples.take', _pass),),
-    'its check for consistency': (_patch('samples._consistent', lambda *_: False),),
     'watch for unmeasured efforts': (
         _patch('effort_watch.contradicts', lambda *_: False),
         _patch('effort_watch.stands_still', lambda *_: False),

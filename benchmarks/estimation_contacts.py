@@ -165,7 +165,7 @@ def _push(
         state = state_of(sample, noise.of(sample, rng))
         external = pipeline.update(state)
     assert external is not None
-    thresholds = pipeline.detector.contact_thresholds
+    thresholds = pipeline.detector.thresholds[0]
     deviations = thresholds / SIGMAS
     locator = ContactLocator(robot, surfaces, noise=deviations)
     found = locator.locate(state.q, external.values)

@@ -21,7 +21,7 @@ from benchmarks import (
     identification_recordings,
 )
 from benchmarks.identification_arms import SUITE, described_arm, figure
-from benchmarks.identification_simulated import chosen, cost, coverage, payload, poor_motion, stops
+from benchmarks.identification_simulated import chosen, cost, coverage, payload, stops
 from benchmarks.records import Goal, Record
 from dynamics_ros.identification.bodies.base_parameters import BaseParameters
 from dynamics_ros.identification.excitation.fourier import (
@@ -61,13 +61,11 @@ def excitation(options: argparse.Namespace) -> Iterator[Record]:
 PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Record]]] = {
     'recordings': identification_recordings.run,
     'ablation': identification_ablation.ablation,
-    'poor-motion': poor_motion,
     'stops': stops,
     'payload': payload,
     'excitation': excitation,
     'coverage': coverage,
     'estimates': identification_estimates.run,
-    'links': identification_estimates.stands,
     'planned': identification_planned.planned,
     'drift': identification_drift.drift,
     'untold': identification_drift.changes,

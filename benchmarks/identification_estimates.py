@@ -9,7 +9,6 @@ estimators of contact_node then process other motion, with default and with cali
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -18,25 +17,19 @@ import yaml
 from numpy.typing import NDArray
 
 from benchmarks.identification_arms import SUITE
-from benchmarks.reach import is_reachable
 from benchmarks.records import Goal, Record
-from benchmarks.robots import robots_folder
 from benchmarks.timing import wait_until_compiled
-from benchmarks.unmodelled_arms import OTHERS, STICKING, URDFS, Faults, Motion, UnmodelledArm, named
+from benchmarks.unmodelled_arms import Faults, Motion, UnmodelledArm, named
 from dynamics_ros import Robot
 from dynamics_ros.calibration.outputs import parameter_values
 from dynamics_ros.estimation import (
-    ContactLocation,
-    ContactLocator,
     ContactState,
     ExternalTorques,
-    sample_surfaces,
 )
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.identification import JointSamples, identify
 from dynamics_ros.identification.uncertainty import calibrated_robot, learn
-from dynamics_ros.model.collision_geometry import read_collision_geometry
 from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.recordings.settings import settings_of
 from dynamics_ros.settings import replaced
@@ -52,10 +45,6 @@ FAULTS = {
 
 TRAINED = 60.0
 """Duration of the recording for the calibration [s]."""
-
-LINK_PUSH, LINK_PUSHES, MIN_JOINTS, SURE = 30.0, 150, 3, 0.9
-"""Force [N] and number of pushes on links that at least so many joints move; probability from which
-a link counts as sure."""
 
 FREE, FREE_QUICKLY = 600.0, 60.0
 """Duration of free motion, in which all contacts are false [s]."""
@@ -112,106 +101,6 @@ def _case(name: str, words: str, faults: Faults, quick: bool) -> Iterator[Record
         found = felt(pipeline, recorded, np.zeros((len(free.t), 3)))
         caught = felt(pipeline, of_pushes, forces)
         yield from _records(name, f'{words}, {state}', found, _detected_pushes(pushed, caught))
-
-
-def stands(options: argparse.Namespace) -> Iterator[Record]:
-    """Link identification on arms with stops and stiction, for pushes on any link."""
-    # The meshes of example-robot-data are found as an ament package by package:// URLs.
-    os.environ['AMENT_PREFIX_PATH'] = os.pathsep.join(
-        filter(None, [str(robots_folder().parents[2]), os.environ.get('AMENT_PREFIX_PATH', '')])
-    )
-    for name in named(options.robot):
-        yield from _links(name, options.quick)
-
-
-def _links(name: str, quick: bool) -> Iterator[Record]:
-    arm, rng = UnmodelledArm.made(name, STICKING), np.random.default_rng(12)
-    robot = arm.described
-    geometry = read_collision_geometry((URDFS | OTHERS)[name][0])
-    moved = {
-        link: shape
-        for link, shape in geometry.triangles.items()
-        if len(robot.model.ancestors(robot.model.frame(link).body)) >= MIN_JOINTS
-    }
-    if not moved:
-        return  # the meshes of some descriptions are missing
-    surfaces = sample_surfaces(geometry.triangles)
-    recording = arm.samples(arm.swinging(TRAINED, rng), rng)
-    motion = arm.going((15 if quick else LINK_PUSHES) * PERIOD + SETTLED, rng)
-    count = int((motion.t[-1] - SETTLED) / PERIOD)
-    external, links, outside = np.zeros(motion.q.shape), [], []
-    for number in range(count):
-        begin, end = _push_interval(number)
-        rows = np.flatnonzero((motion.t >= begin) & (motion.t < end))
-        link = list(moved)[int(rng.integers(len(moved)))]
-        pieces = surfaces[link]
-        piece = rng.choice(len(pieces.areas), p=pieces.areas / pieces.areas.sum())
-        normal = pieces.normals[piece]
-        tangent = np.cross(normal, rng.normal(size=3))
-        force = 0.3 * rng.uniform() * tangent / np.linalg.norm(tangent) - normal
-        force *= LINK_PUSH / np.linalg.norm(force)
-        wrench = np.concatenate([force, np.cross(pieces.points[piece], force)])
-        J = robot.jacobian(motion.q[rows], link, 'local')
-        external[rows] = np.einsum('tij,i->tj', J, wrench)
-        links.append(link)
-        q, point = motion.q[rows[0]], pieces.points[piece]
-        away = -force / LINK_PUSH
-        outside.append(is_reachable(robot, q, link, point, away, geometry.triangles))
-    samples = arm.samples(motion, rng, external)
-    for state, pipeline in (
-        ('defaults', pipeline_of(robot, arm.frame, ContactParameters())),
-        ('calibrated', calibrated(arm, recording)),
-    ):
-        locator = ContactLocator(
-            *(pipeline.robot, {link: surfaces[link] for link in surfaces}),
-            noise=pipeline.torque_deviations,
-        )
-        places = _estimated_locations(pipeline, locator, samples)
-        rows = [
-            (place.probability, _body(robot, place.link) == _body(robot, link), reached)
-            for link, reached, place in zip(links, outside, places, strict=True)
-            if place is not None
-        ]
-        probability, right, reached = np.array(rows, dtype=np.float64).reshape(-1, 3).T
-        words, sure = f'stops and stiction, {state}', probability >= SURE
-        free = sure & (reached > 0.0)
-        goal = Goal(90.0, of='value', at_least=True) if state == 'calibrated' else None
-
-        yield Record(SUITE, f'{words}: {LINK_PUSH:g} N found', name, len(rows), f'of {count}')
-        yield Record(SUITE, f'{words}: link sure', name, int(sure.sum()), f'of {count}')
-        yield Record(SUITE, f'{words}: link sure, from outside', name, int(free.sum()), '')
-        for what, of, limit in (
-            ('link probability, mean', probability, None),
-            ('link right', right, None),
-            ('link right where sure', right[sure], goal),
-            ('link right where sure, from outside', right[free], goal),
-        ):
-            share = 100.0 * float(of.mean()) if len(of) else np.nan
-            yield Record(SUITE, f'{words}: {what}', name, share, '%', goal=limit)
-
-
-def _body(robot: Robot, link: str) -> int:
-    """Body of a link; links that are fixed to each other have the same body."""
-    return robot.model.frame(link).body
-
-
-def _estimated_locations(
-    pipeline: ContactPipeline, locator: ContactLocator, samples: JointSamples
-) -> list[ContactLocation | None]:
-    """Estimated location 0.3 s after the start of each push; None without a contact."""
-    places: list[ContactLocation | None] = []
-    for state, external in told(pipeline, samples):
-        time = (state.time - EPOCH) * 1e-9
-        if time < _push_interval(len(places))[0] + 0.3:
-            continue
-        touched = external is not None and external.report.state is not ContactState.NONE
-        place = None
-        if touched:
-            place = locator.locate(state.q, external.values, None, external.deviation)
-        places.append(place)
-        if (len(places) + 1) * PERIOD + SETTLED > samples.time[-1]:
-            break
-    return places
 
 
 def _push_interval(number: int) -> tuple[float, float]:

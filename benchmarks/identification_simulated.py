@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Identification of simulated arms: poor motion, payloads, stated deviations, cost."""
+"""Identification of simulated arms: stops, payloads, stated deviations, cost."""
 
 from __future__ import annotations
 
@@ -24,9 +24,8 @@ from dynamics_ros.identification import (
     identify_with_payload,
 )
 from dynamics_ros.identification import fit as fitting
-from dynamics_ros.identification.bodies.pseudo_inertia import Program, described, solve
-from dynamics_ros.identification.uncertainty import Learned, calibrated_robot, learn
-from dynamics_ros.identification.uncertainty.residuals import residuals_of
+from dynamics_ros.identification.bodies.pseudo_inertia import Program, solve
+from dynamics_ros.identification.uncertainty import calibrated_robot
 
 Array = NDArray[np.float64]
 
@@ -50,70 +49,6 @@ LENGTH, FAST_RATE = 60.0, 1000.0
 def chosen(options: argparse.Namespace) -> list[str]:
     """Names of the selected arms."""
     return named(options.robot, NAMES)
-
-
-def poor_motion(options: argparse.Namespace) -> Iterator[Record]:
-    """Training with two moving joints; test with other motion of these, and of all joints."""
-    for name in chosen(options):
-        ratios: dict[str, list[float]] = {}
-        impossible, farthest, stated = 0.0, 1.0, []
-        for seed in range(TRIED_QUICKLY if options.quick else TRIED):
-            arm, rng = simulated(name, seed), np.random.default_rng([1, seed])
-            t, nv = np.arange(0.0, DURATION, 1.0 / RATE), arm.described.nv
-            two = rng.choice(nv, 2, replace=False)
-            training = arm.recorded(t, arm.motion(t, rng, two, 1.0), rng)
-            found = identify(arm.described, [training])
-            factor = found.bodies[:, 0] / described(arm.described)[:, 0]
-            farthest = max(farthest, factor.max(), 1.0 / factor.min())
-            impossible += not found.consistent
-            moving = np.isin(np.arange(nv), two)
-            # Friction and rotors of joints that never moved cannot be identified.
-            guessed = found.effort_model
-            known = replace(
-                arm,
-                viscous=np.where(moving, arm.viscous, guessed.viscous),
-                coulomb=np.where(moving, arm.coulomb, guessed.coulomb),
-                rotor=np.where(moving, arm.rotor, 0.0),
-            )
-            learned = learn(found, [training])
-            same, every = (arm.motion(t, rng, moved, 1.3) for moved in (two, np.arange(nv)))
-            for what, true, motion in (
-                ('the same joints', arm, same),
-                ('all joints', arm, every),
-                ('all, rest as guessed', known, every),
-            ):
-                ratio = _relative_residual(found, arm, true, t, motion, rng)
-                ratios.setdefault(what, []).append(ratio)
-            stated.append(_relative_rms(found, learned, arm.recorded(t, every, rng)))
-        for what, values in ratios.items():
-            usual = float(np.median(values))
-            yield figure(f'2 joints: {what}, over truth', name, usual, 'times', 1.5)
-        usual = float(np.median(stated))
-        yield figure('2 joints: all joints, torques off over stated', name, usual, 'dev.', 2.0)
-        yield figure('2 joints: mass off by at most', name, farthest, 'times', 1.5)
-        yield figure('2 joints: bodies that cannot be', name, impossible, 'arms', 0.0)
-
-
-def _relative_residual(
-    found: Identified, arm: Arm, true: Arm, t: Array, motion: Array, rng: np.random.Generator
-) -> float:
-    """Residual of the identified model over that of a true model, on another motion."""
-    samples = arm.recorded(t, motion, rng)
-    left = replace(samples, effort=samples.effort - true.efforts(*motion))
-    rest = np.concatenate([chunk.effort for chunk in found.maker.chunks(left)])
-    own = found.evaluate(samples).residual
-    return float(np.sqrt((own**2).sum() / (rest**2).sum()))
-
-
-def _relative_rms(found: Identified, learned: Learned, samples: JointSamples) -> float:
-    """RMS of external torques, which should be zero, over the learned deviations."""
-    robot, model = calibrated_robot(found), found.effort_model
-    left = residuals_of(robot, model, [samples], learned.observer, found.noise)
-    own = learned.unexplained
-    variance = own.constant**2 + left.noise + np.square(own.speed * left.v)
-    variance = variance + np.square(own.load * left.load) + np.square(own.reversal * left.reversal)
-    variance = variance + np.square(own.beyond * np.maximum(np.abs(left.v) - own.fastest, 0.0))
-    return float(np.sqrt(np.mean(left.torque**2 / variance)))
 
 
 def stops(options: argparse.Namespace) -> Iterator[Record]:

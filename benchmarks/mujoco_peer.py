@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.descriptions import for_mujoco
-from benchmarks.dynibo_peer import rotation_matrix
 from dynamics_ros import Robot
 
 Array = NDArray[np.float64]
@@ -141,3 +140,10 @@ class MujocoPeer:
         result = np.empty(len(self.joints))
         result[self.joints] = tau[-len(self.joints) :]
         return result
+
+
+def rotation_matrix(quaternion: Array) -> Array:
+    """Rotation matrix (3, 3) of a unit quaternion (x, y, z, w)."""
+    x, y, z, w = quaternion
+    K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    return np.asarray(np.eye(3) + 2.0 * w * K + 2.0 * K @ K)

@@ -22,7 +22,7 @@ REQUIREMENTS = ROOT / 'benchmarks' / 'requirements.txt'
 
 @cache
 def requirement(name: str) -> str:
-    """The pinned requirement of a library, e.g. ``dynibo==0.5.2``."""
+    """The pinned requirement of a library, e.g. ``casadi==3.7.2``."""
     for line in REQUIREMENTS.read_text().splitlines():
         if line.partition('==')[0].partition('[')[0] == name:
             return line

@@ -44,8 +44,7 @@ def run(options: argparse.Namespace) -> Iterator[Record]:
     meter = Meter()
     try:
         for subject in SUBJECTS:
-            usual = subject is USUAL
-            if options.robot in subject.name and (usual or not options.swap):
+            if options.robot in subject.name:
                 with tempfile.TemporaryDirectory() as folder:
                     yield from _figures(Bench(subject, meter, Path(folder), options.quick), options)
     finally:
@@ -62,11 +61,6 @@ def _figures(bench: Bench, options: argparse.Namespace) -> Iterator[Record]:
         return
     with ExitStack() as stack:
         ours = stack.enter_context(bench.ours())
-        if options.swap:
-            from benchmarks.ros_swaps import soak
-
-            yield from soak(bench, ours, options.soak, options.swap)
-            return
         others = []
         if {'cost', 'pushed', 'rates'} & set(parts):
             others.append(stack.enter_context(bench.echo()))

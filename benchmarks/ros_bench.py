@@ -125,13 +125,8 @@ class Bench:
         seconds: float,
         *,
         pushed: bool = False,
-        stamps: Path | None = None,
     ) -> Any:
-        """Measure a process with states at a rate, of a robot at rest without or with a push.
-
-        With ``stamps``, a file for the stamps, the last numbers of the answers are stored too, one
-        per joint.
-        """
+        """Measure a process with states at a rate, of a robot at rest without or with a push."""
         from benchmarks.ros_source import LAG
 
         folder = self._pushed if pushed else self._folder
@@ -139,16 +134,13 @@ class Bench:
             with self.meter.publishing(one.name, self._turn) as publish:
                 self.meter.first_answer(publish)
             wait = (len(self._turn) - 1) * LAG / rate
-            end = 8 * len(self.subject.model.joint_names) if stamps else 0
-            return self.meter.measure(
-                one.pid, one.name, folder, rate, seconds, wait=wait, stamps=stamps, end=end
-            )
+            return self.meter.measure(one.pid, one.name, folder, rate, seconds, wait=wait)
 
-    def counted(self, ours: Running, seconds: float, *, stamps: Path | None = None) -> Any:
+    def counted(self, ours: Running, seconds: float) -> Any:
         """Measure our process at the nominal rate, by counting its gravity torques."""
         one = replace(ours, timed=_full_name(ours.name, COUNTED))
         with self.meter.apart():
-            return self.measured(one, NOMINAL, seconds, stamps=stamps)
+            return self.measured(one, NOMINAL, seconds)
 
     def holds(self, one: Running, rate: float) -> bool:
         """Whether a process answers almost all states at a rate [Hz]."""

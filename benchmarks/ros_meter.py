@@ -52,9 +52,6 @@ class Measurement:
         cpu: processor time of the process [s].
         latencies: (n) times from sending the last part to reading the answer [us].
         memory: resident memory [MB], once a second.
-        threads, files: numbers of threads and open files of the process, once a second.
-        stamps: (n) stamps of the answers [ns], in the order of arrival.
-        ends: last bytes of the answers.
     """
 
     sent: int
@@ -63,10 +60,6 @@ class Measurement:
     cpu: float
     latencies: Any
     memory: tuple[float, ...]
-    threads: tuple[int, ...] = ()
-    files: tuple[int, ...] = ()
-    stamps: Any = ()
-    ends: tuple[bytes, ...] = ()
 
     @property
     def cost(self) -> float:
@@ -92,8 +85,7 @@ class Meter:
         self._read = Node('benchmark_meter')
         self._unread = Node('benchmark_listener')  # not spun: its messages stay in the middleware
         self.executor.add_node(self._read)
-        self._arrivals: list[tuple[int, bytes, bytes]] = []
-        self._end = 0
+        self._arrivals: list[tuple[int, bytes]] = []
 
     def close(self) -> None:
         """Destroy the nodes and shut down rclpy."""
@@ -179,8 +171,7 @@ class Meter:
                 self._read.destroy_publisher(publisher)
 
     def _on_answer(self, data: bytes) -> None:
-        end = data[-self._end :] if self._end else b''
-        self._arrivals.append((time.monotonic_ns(), data[STAMP_OFFSET : STAMP_OFFSET + 8], end))
+        self._arrivals.append((time.monotonic_ns(), data[STAMP_OFFSET : STAMP_OFFSET + 8]))
 
     def first_answer(self, publish: Callable[[], None]) -> float:
         """Monotonic time of the first answer to states that are published from now on [s]."""
@@ -189,7 +180,7 @@ class Meter:
 
         def found() -> list[int]:
             # Exclude late answers to earlier states.
-            return [at for at, stamp, _ in self._arrivals if nanoseconds(stamp) >= begun]
+            return [at for at, stamp in self._arrivals if nanoseconds(stamp) >= begun]
 
         self.spin(lambda: bool(found()), publish)
         return found()[0] * 1e-9
@@ -238,8 +229,6 @@ class Meter:
         seconds: float,
         *,
         wait: float = 0.0,
-        stamps: Path | None = None,
-        end: int = 0,
     ) -> Measurement:
         """Send states at a rate and measure the answers.
 
@@ -250,15 +239,11 @@ class Meter:
             rate: rate of the states [Hz].
             seconds: duration [s].
             wait: time from the stamp of a state to the sending of its last part [s].
-            stamps: file for the stamps of the states.
-            end: number of last bytes of each answer that are stored.
         """
         self._arrivals.clear()
-        self._end = end
         where = ('--ros-args', '-r', f'__ns:=/{namespace}')
-        given = (str(folder), str(rate), str(seconds), *([str(stamps)] if stamps else []))
-        source = start('ros_source', *given, *where, piped=True)
-        found: dict[str, Any] = {'memory': [], 'threads': [], 'files': []}
+        source = start('ros_source', str(folder), str(rate), str(seconds), *where, piped=True)
+        found: dict[str, Any] = {'memory': []}
         done: Future[None] = Future(executor=self.executor)
 
         def watch() -> None:
@@ -270,8 +255,6 @@ class Meter:
             def sample() -> None:
                 while not ended.wait(1.0):
                     found['memory'].append(resident(pid))
-                    found['threads'].append(len(os.listdir(f'/proc/{pid}/task')))
-                    found['files'].append(len(os.listdir(f'/proc/{pid}/fd')))
 
             sampler = threading.Thread(target=sample)
             sampler.start()
@@ -294,10 +277,9 @@ class Meter:
                 break
             self.executor.spin_until_future_complete(Future(), timeout_sec=0.05)
         source.communicate('\n', timeout=TIMEOUT)
-        pairs = np.array([(at, nanoseconds(raw)) for at, raw, _ in self._arrivals], dtype=np.int64)
+        pairs = np.array([(at, nanoseconds(raw)) for at, raw in self._arrivals], dtype=np.int64)
         pairs = pairs.reshape(-1, 2)
-        kept = (pairs[:, 1] >= int(first)) & (pairs[:, 1] <= int(last))
-        pairs = pairs[kept]
+        pairs = pairs[(pairs[:, 1] >= int(first)) & (pairs[:, 1] <= int(last))]
         return Measurement(
             sent=int(sent),
             received=len(pairs),
@@ -305,10 +287,6 @@ class Meter:
             cpu=found['cpu'],
             latencies=(pairs[:, 0] - pairs[:, 1]) * 1e-3 - 1e6 * wait,
             memory=tuple(found['memory']),
-            threads=tuple(found['threads']),
-            files=tuple(found['files']),
-            stamps=pairs[:, 1],
-            ends=tuple(one[2] for one, keep in zip(self._arrivals, kept, strict=True) if keep),
         )
 
 

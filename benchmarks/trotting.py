@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.descriptions import bare, for_mujoco
-from benchmarks.dynibo_peer import rotation_matrix
+from benchmarks.mujoco_peer import rotation_matrix
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
 

@@ -1,47 +1,22 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of command line tools: streams of any locale, interruption, output, options."""
+"""Parts of command line tools: output and options."""
 
 from __future__ import annotations
 
 import argparse
-import io
 import math
-import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import TypeAlias, TypeVar
 
 from .settings import MAX_GRAVITY
-
-INTERRUPTED = 130
-"""Exit code after SIGINT, as used by shells."""
+from .tools import INTERRUPTED as INTERRUPTED
 
 Item = TypeVar('Item')
 
 Block: TypeAlias = str | Sequence[Sequence[str]]
 """A line of text, or a table whose first row is its head."""
-
-
-@contextmanager
-def command_line() -> Iterator[None]:
-    """Run a tool: its imports and its main function.
-
-    Characters that the encoding of the terminal lacks are printed as Python escapes. An
-    interruption that the tool does not handle, as during imports, ends the process with code 130.
-    BLAS has one thread, unless the environment says otherwise.
-    """
-    # Threads of BLAS spin while they wait: beside other work, an identification took ten times as
-    # long with two of them.
-    os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper) and stream.errors == 'strict':
-            stream.reconfigure(errors='backslashreplace')
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise SystemExit(INTERRUPTED) from None
 
 
 def plain(blocks: Iterable[Block]) -> Iterator[str]:

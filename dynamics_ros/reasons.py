@@ -47,7 +47,6 @@ class Reason(str, Enum):
     MESSAGES_REFUSED = 'messages_refused'
     POSITION_NOT_FINITE = 'position_not_finite'
     POSITIONS_BEYOND_LIMITS = 'positions_beyond_limits'
-    POSITIONS_CONTRADICTORY = 'positions_contradictory'
     POSITION_JUMPED = 'position_jumped'
     STATES_CONTRADICTORY = 'states_contradictory'
     STATES_FROZEN = 'states_frozen'
@@ -58,8 +57,6 @@ class Reason(str, Enum):
     FRICTION_UNEXPECTED = 'friction_unexpected'
     LOAD_UNEXPECTED = 'load_unexpected'
     TORQUES_UNEXPECTED = 'torques_unexpected'
-    ODOMETRY_AXES = 'odometry_axes'
-    ODOMETRY_INCOMPLETE = 'odometry_incomplete'
     CLOCK_SET_BACK = 'clock_set_back'
     # Outputs.
     OUTPUT_MISSING = 'output_missing'

@@ -1,55 +1,52 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Entry points of the command line tools; each imports its tool when it is called."""
+"""Entry points of the command line tools; each imports its tool when it is called.
 
-from __future__ import annotations
+This module imports next to nothing, so that an interruption of the other imports is silent.
+"""
 
-from .command_line import command_line
+import os
+import signal
+import sys
+from functools import partial
+from importlib import import_module
 
-
-def analyze_recordings() -> int:
-    """Run ``fleet``."""
-    with command_line():
-        from .fleet.command import main
-
-        return main()
-
-
-def calibrate_robot() -> int:
-    """Run ``calibration``."""
-    with command_line():
-        from .calibration.command import main
-
-        return main()
+INTERRUPTED = 130
+"""Exit code after SIGINT, as used by shells."""
 
 
-def doctor() -> int:
-    """Run ``doctor``."""
-    with command_line():
-        from .doctor.command import main
+def run(room: str) -> int:
+    """Run the main function of ``dynamics_ros.ROOM.command``, and return its exit code.
 
-        return main()
+    Characters that the encoding of the terminal lacks are printed as Python escapes. An
+    interruption that the tool does not handle, as during imports, ends the process silently with
+    code 130. BLAS has one thread, unless the environment says otherwise.
+
+    Args:
+        room: name of a package within ``dynamics_ros``.
+    """
+    usual = signal.default_int_handler
+    silent = signal.getsignal(signal.SIGINT) is usual
+    if silent:  # an exception would show a traceback wherever an import handles it
+        signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
+    # Threads of BLAS spin while they wait: beside other work, an identification took ten times as
+    # long with two of them.
+    os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
+    for stream in (sys.stdout, sys.stderr):
+        if getattr(stream, 'errors', '') == 'strict':
+            stream.reconfigure(errors='backslashreplace')  # type: ignore[union-attr]
+    main = import_module(f'dynamics_ros.{room}.command').main
+    try:
+        if silent:
+            signal.signal(signal.SIGINT, usual)
+        return int(main())
+    except KeyboardInterrupt:
+        return INTERRUPTED
 
 
-def estimate_bag() -> int:
-    """Run ``recordings``."""
-    with command_line():
-        from .recordings.command import main
-
-        return main()
-
-
-def export_kernels() -> int:
-    """Run ``export``."""
-    with command_line():
-        from .export.command import main
-
-        return main()
-
-
-def inspect() -> int:
-    """Run ``inspect``."""
-    with command_line():
-        from .inspect.command import main
-
-        return main()
+analyze_recordings = partial(run, 'fleet')
+calibrate_robot = partial(run, 'calibration')
+doctor = partial(run, 'doctor')
+estimate_bag = partial(run, 'recordings')
+export_kernels = partial(run, 'export')
+inspect = partial(run, 'inspect')

@@ -15,8 +15,11 @@ import re
 import shutil
 import signal
 import tempfile
+from collections import Counter
+from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import patience
@@ -42,13 +45,7 @@ else:
 
 HERE = Path(__file__).parent
 
-if 'DYNAMICS_ROS_COVERAGE' in os.environ:
-    import sitecustomize  # that of test/counted
-
-    if sitecustomize.lines is not None:
-        sitecustomize.lines.of([sitecustomize.PACKAGE])
-
-pytest_plugins = ['quick', 'sharing', 'renewal', 'launch_files']
+pytest_plugins = ['renewal', 'launch_files']
 
 # What is tested is what is compiled now, not what an earlier run has left behind. All processes of
 # one run share what they compile, as on a robot.
@@ -92,6 +89,20 @@ def installed(need: str) -> bool:
         return False
 
 
+NODES = re.compile(r'\b(ros_harness|rclpy|benchmarks\.timing)\b')
+"""What a file names that waits for processes of its own, or measures them."""
+
+MOVING = re.compile(r'\b(impedance_harness|servo_harness|robot_simulator|dynamics_ros\.demo)\b')
+"""What a file names beside that in which robots move by commands, in real time."""
+
+
+@cache
+def turn_of(file: Path) -> int:
+    """When a file has its turn: 0: robots move, 1: no nodes, 2: other nodes."""
+    text = file.read_text()
+    return 1 if not NODES.search(text) else 0 if MOVING.search(text) else 2
+
+
 LEFT_OUT = {
     str(file.relative_to(HERE)): need
     for file in sorted(HERE.rglob('test_*.py'))
@@ -117,21 +128,44 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave thorough tests, and most cases of tests with many similar ones, to the weekly run."""
-    if patience.thorough:
-        return
-    left_out = [item for item in items if item.get_closest_marker('thorough')]
+    """Leave thorough tests, and most cases of tests with many similar ones, to the weekly run.
+
+    Files with moving robots come first, and the longest first, by what their tests are marked as.
+    """
+    left_out: set[pytest.Item] = set()
     cases: dict[tuple[Path, str], list[pytest.Item]] = {}
+    seconds: Counter[Path] = Counter()
     for item in items:
-        if item.get_closest_marker('few'):
+        seconds[item.path] += 6.0 if item.get_closest_marker('slow') else 0.2
+        if item.get_closest_marker('thorough'):
+            left_out.add(item)
+        elif item.get_closest_marker('few'):
             cases.setdefault((item.path, item.originalname), []).append(item)
     for some in cases.values():
         (count,) = some[0].get_closest_marker('few').args
         kept = {round(place) for place in np.linspace(0, len(some) - 1, count)}
-        left_out += [item for number, item in enumerate(some) if number not in kept]
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in set(left_out)]
+        left_out |= {item for number, item in enumerate(some) if number not in kept}
+    if left_out and not patience.thorough:
+        config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+        items[:] = [item for item in items if item not in left_out]
+    items.sort(key=lambda item: (turn_of(item.path), -seconds[item.path]))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Keep each file in one process of a run with ``-n``, and all in which robots move in the same.
+
+    Two robots that move would take each other's time on a machine of two cores.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.split('::')[0]
+            return file if turn_of(config.rootpath / file) else 'moving'
+
+    config.option.loadscopereorder = False  # not by the number of tests
+    return ByFile(config, log)
 
 
 def pytest_report_header() -> list[str]:

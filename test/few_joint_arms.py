@@ -4,54 +4,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 LINK = (
     '<inertial><origin xyz="0.1 0.02 0.05"/><mass value="2"/>'
     '<inertia ixx="0.02" iyy="0.03" izz="0.04" ixy="0" ixz="0" iyz="0"/></inertial>'
 )
 
-X, Y, Z = '1 0 0', '0 1 0', '0 0 1'
+AXES = {'x': '1 0 0', 'y': '0 1 0', 'z': '0 0 1'}
+KINDS = {'P': 'prismatic', 'R': 'revolute'}
 
-ARMS: dict[str, tuple[Sequence[tuple[str, str, str]], int]] = {
-    'gantry': (
-        [('prismatic', X, '0 0 0'), ('prismatic', Y, '0 0 0'), ('prismatic', Z, '0 0 0')],
-        3,
-    ),
-    'scara': (
-        [
-            ('revolute', Z, '0 0 0.3'),
-            ('revolute', Z, '0.4 0 0'),
-            ('prismatic', Z, '0.3 0 0'),
-            ('revolute', Z, '0 0 -0.1'),
-        ],
-        4,
-    ),
-    'planar 2R': ([('revolute', Y, '0 0 0.3'), ('revolute', Y, '0.4 0 0')], 2),
-    'planar 4R': ([('revolute', Y, '0 0 0.3'), *[('revolute', Y, '0.4 0 0')] * 3], 3),
-    'five axes': (
-        [
-            ('revolute', Z, '0 0 0.3'),
-            ('revolute', Y, '0 0 0.1'),
-            ('revolute', Y, '0.4 0 0'),
-            ('revolute', Y, '0.3 0 0'),
-            ('revolute', X, '0.1 0 0'),
-        ],
-        5,
-    ),
+ARMS = {
+    'gantry': (('Px 0 0 0', 'Py 0 0 0', 'Pz 0 0 0'), 3),
+    'scara': (('Rz 0 0 0.3', 'Rz 0.4 0 0', 'Pz 0.3 0 0', 'Rz 0 0 -0.1'), 4),
+    'planar 2R': (('Ry 0 0 0.3', 'Ry 0.4 0 0'), 2),
+    'planar 4R': (('Ry 0 0 0.3', *['Ry 0.4 0 0'] * 3), 3),
+    'five axes': (('Rz 0 0 0.3', 'Ry 0 0 0.1', 'Ry 0.4 0 0', 'Ry 0.3 0 0', 'Rx 0.1 0 0'), 5),
     'six axes': (
-        [
-            ('revolute', Z, '0 0 0.3'),
-            ('revolute', Y, '0 0 0.1'),
-            ('revolute', Y, '0.4 0 0'),
-            ('revolute', X, '0.3 0 0'),
-            ('revolute', Y, '0.1 0 0'),
-            ('revolute', X, '0.1 0 0'),
-        ],
+        ('Rz 0 0 0.3', 'Ry 0 0 0.1', 'Ry 0.4 0 0', 'Rx 0.3 0 0', 'Ry 0.1 0 0', 'Rx 0.1 0 0'),
         6,
     ),
 }
-"""Joints as (type, axis, origin), and in how many directions they move the tool."""
+"""Joints by kind, axis and origin, and in how many directions they move the tool."""
 
 STRETCHED = {'scara', 'planar 4R', 'five axes', 'six axes'}
 """Where all joints at zero lose a direction. Both joints of 2R move and turn the tip there, too."""
@@ -61,11 +33,11 @@ def few_joint_arm(name: str) -> str:
     """One of ``ARMS``."""
     joints = ARMS[name][0]
     parts = [f'<link name="link_0">{LINK}</link>']
-    for i, (kind, axis, origin) in enumerate(joints, 1):
+    for i, text in enumerate(joints, 1):
         parts.append(
-            f'<link name="link_{i}">{LINK}</link><joint name="joint_{i}" type="{kind}">'
-            f'<parent link="link_{i - 1}"/><child link="link_{i}"/><origin xyz="{origin}"/>'
-            f'<axis xyz="{axis}"/>'
+            f'<link name="link_{i}">{LINK}</link><joint name="joint_{i}" type="{KINDS[text[0]]}">'
+            f'<parent link="link_{i - 1}"/><child link="link_{i}"/><origin xyz="{text[3:]}"/>'
+            f'<axis xyz="{AXES[text[1]]}"/>'
             '<limit lower="-3" upper="3" effort="200" velocity="3"/></joint>'
         )
     parts.append(

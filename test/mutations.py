@@ -7,6 +7,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable
+from typing import Any
 
 VALUE = re.compile(r'"([^"]*)"')
 ELEMENT = re.compile(r'<(\w+)[^<>]*/>|<(\w+)[^<>]*>[^<>]*</\2>')
@@ -52,43 +53,31 @@ def _place(text: str | bytes, chance: random.Random) -> int:
     return chance.randrange(len(text) + 1)
 
 
-def _other_value(text: str, chance: random.Random) -> str:
-    found = list(VALUE.finditer(text))
+def _replaced(pattern: re.Pattern[str], text: str, chance: random.Random, by: Any) -> str:
+    """The text with one match of a pattern replaced by what a function makes of it."""
+    found = list(pattern.finditer(text))
     if not found:
         return text
     one = chance.choice(found)
+    return text[: one.start()] + by(one, chance) + text[one.end() :]
+
+
+def _other_value(text: str, chance: random.Random) -> str:
     kind = NUMBERS if chance.random() < 0.6 else NAMES
-    return f'{text[: one.start(1)]}{chance.choice(kind)}{text[one.end(1) :]}'
+    return _replaced(VALUE, text, chance, lambda _, c: f'"{c.choice(kind)}"')
 
 
 def _swapped_values(text: str, chance: random.Random) -> str:
-    found = list(VALUE.finditer(text))
-    if len(found) < 2:
-        return text
-    first, second = sorted(chance.sample(found, 2), key=lambda match: match.start())
-    return (
-        text[: first.start(1)]
-        + second[1]
-        + text[first.end(1) : second.start(1)]
-        + first[1]
-        + text[second.end(1) :]
-    )
+    values = VALUE.findall(text)
+    return _replaced(VALUE, text, chance, lambda _, c: f'"{c.choice(values)}"')
 
 
 def _without_element(text: str, chance: random.Random) -> str:
-    found = list(ELEMENT.finditer(text))
-    if not found:
-        return text
-    one = chance.choice(found)
-    return text[: one.start()] + text[one.end() :]
+    return _replaced(ELEMENT, text, chance, lambda *_: '')
 
 
 def _repeated_element(text: str, chance: random.Random) -> str:
-    found = list(ELEMENT.finditer(text))
-    if not found:
-        return text
-    one = chance.choice(found)
-    return text[: one.end()] + one[0] * chance.choice((1, 2, 50)) + text[one.end() :]
+    return _replaced(ELEMENT, text, chance, lambda one, c: one[0] * c.choice((2, 3, 51)))
 
 
 def _cut(text: str, chance: random.Random) -> str:
@@ -102,11 +91,8 @@ def _without_piece(text: str, chance: random.Random) -> str:
 
 def _other_letter(text: str, chance: random.Random) -> str:
     start = _place(text, chance)
-    return (
-        text[:start]
-        + chr(chance.choice((0, 9, 34, 38, 60, 62, 0xFFFE, 0xD7FF)))
-        + text[start + 1 :]
-    )
+    other = chr(chance.choice((0, 9, 34, 38, 60, 62, 0xFFFE, 0xD7FF)))
+    return text[:start] + other + text[start + 1 :]
 
 
 def _other_beginning(text: str, chance: random.Random) -> str:
@@ -119,19 +105,9 @@ def _deeper(text: str, chance: random.Random) -> str:
 
 
 TEXT_MUTATIONS: tuple[Callable[[str, random.Random], str], ...] = (
-    _other_value,
-    _other_value,
-    _other_value,
-    _other_value,
-    _swapped_values,
-    _swapped_values,
-    _without_element,
-    _repeated_element,
-    _cut,
-    _without_piece,
-    _other_letter,
-    _other_beginning,
-    _deeper,
+    *([_other_value] * 4 + [_swapped_values] * 2),
+    *(_without_element, _repeated_element, _cut, _without_piece),
+    *(_other_letter, _other_beginning, _deeper),
 )
 
 

@@ -49,7 +49,7 @@ LARGEST = 2**20
 
 def forkable() -> bool:
     """Whether nodes may be forked: the lines that a forked process runs are not counted."""
-    return hasattr(os, 'pidfd_open') and 'DYNAMICS_ROS_COVERAGE' not in os.environ
+    return hasattr(os, 'pidfd_open') and 'COVERAGE_PROCESS_CONFIG' not in os.environ
 
 
 class Server:

@@ -197,10 +197,7 @@ def running(
     with tempfile.TemporaryDirectory() as folder:
         arguments = ['--ros-args']
         given = dict(parameters or {})
-        if (
-            name in ('cartesian_servo_node', 'impedance_controller_node')
-            or 'command_joints' in given
-        ):
+        if name in COMMANDING or 'command_joints' in given:
             given.setdefault('autostart', True)
         if given:
             path = Path(folder) / 'parameters.yaml'
@@ -368,34 +365,6 @@ class Client:
             lambda: next((m for m in received if m.header.stamp == message.header.stamp), None),
             meanwhile=lambda: self.publish_joint_state(message, topic),
         )
-
-    def time_for(
-        self,
-        count: int,
-        received: list[Any],
-        state: Callable[[], JointState],
-        period: float,
-    ) -> float:
-        """Publish joint states, one a period [s], until so many answers to them have come.
-
-        Returns:
-            s from sending the first that was answered to reading the last answer: no less than
-            there was between their being published, however busy the machine is.
-        """
-        sent: dict[tuple[int, int], float] = {}
-        received.clear()
-
-        def send() -> None:
-            message = state()
-            sent[message.header.stamp.sec, message.header.stamp.nanosec] = time.monotonic()
-            self.publish_joint_state(message)
-
-        def answered() -> list[float]:
-            stamps = ((m.header.stamp.sec, m.header.stamp.nanosec) for m in received)
-            return [sent[stamp] for stamp in stamps if stamp in sent]
-
-        self.wait_for(lambda: len(answered()) >= count, meanwhile=send, period=period)
-        return time.monotonic() - answered()[0]
 
     # --- services and parameters ----------------------------------------------------------------
 

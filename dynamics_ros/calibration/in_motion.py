@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Identification of the drives from joint states of a running contact_node."""
+"""Identification of the drives of a running contact_node from its joint states."""
 
 from __future__ import annotations
 
@@ -18,11 +18,7 @@ from dynamics_ros.estimation.contact_estimators import effort_model, per_velocit
 from dynamics_ros.estimation.contact_settings import ContactSettings
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.files import write_files
-from dynamics_ros.identification.uncertainty import (
-    Drives,
-    Recorder,
-    identify_drives,
-)
+from dynamics_ros.identification.uncertainty import Drives, Recorder, identify_drives
 from dynamics_ros.multibody.large_robots import check_size
 from dynamics_ros.robot import Robot
 

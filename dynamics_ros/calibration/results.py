@@ -93,12 +93,8 @@ def result_blocks(
     yield from sentences
     yield joint_rows(identified, tested)
     total = f'all joints: {identified.train.percent_all:.2f} % of the efforts are left over'
-    if identified.train.standing.any():
-        total += f' ({identified.train.percent_moving:.2f} % while they move)'
     if tested is not None:
         total += f', {tested.percent_all:.2f} % on recordings that were not used'
-        if tested.standing.any():
-            total += f' ({tested.percent_moving:.2f} %)'
     yield total
     base = [p for p in identified.parameters if p.kind == 'base']
     known = f'{sum(p.identifiable for p in base)} of {len(base)}'

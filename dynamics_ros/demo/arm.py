@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -33,7 +34,7 @@ from dynamics_ros_msgs.srv import ComputeInverseDynamics, ComputeInverseKinemati
 
 from .demonstration import Demonstration, Report, Track, matched
 from .processes import Children
-from .screen import Cell, View, listed
+from .screen import Cell, View
 from .subject import Subject
 
 Array = NDArray[np.float64]
@@ -59,38 +60,45 @@ _PAUSE = 0.3  # s, between the push and the service calls
 _SEARCH_TIMEOUT = 5.0  # s, timeout of a search, which the service allows at most
 
 
+@dataclass
 class Measures:
-    """Fills a report with figures of the messages since the stamp ``first`` [ns]."""
+    """Fills a report with figures of the messages since a stamp.
 
-    def __init__(self, report: Report, outputs: Any, subject: Subject, first: int = 0) -> None:
-        """Measure ``outputs``, an object with the tracks of `ArmDemonstration`."""
-        self._report, self._outputs, self._subject = report, outputs, subject
-        self._first = first
+    Attributes:
+        report: the report.
+        outputs: an object with the tracks of `ArmDemonstration`.
+        subject: the robot.
+        first: stamp of the first message [ns].
+    """
+
+    report: Report
+    outputs: Any
+    subject: Subject
+    first: int = 0
 
     def poses(self) -> None:
         """Error of the published poses, relative to those of the simulator."""
-        outputs = self._outputs
-        samples = matched(outputs.pose, outputs.true_pose, first=self._first, most=1000)
+        outputs = self.outputs
+        samples = matched(outputs.pose, outputs.true_pose, first=self.first, most=1000)
         if self._are_enough('pose', samples):
             m, rad = np.max([pose_error(A, B) for _, A, B in samples], axis=0).tolist()
-            self._report.figures.update(pose_error_m=m, pose_error_rad=rad)
+            self.report.figures.update(pose_error_m=m, pose_error_rad=rad)
             fits = max(m, rad) <= _POSE_TOLERANCE
-            self._report.require(fits, f'the pose is off by {m:.1e} m, {rad:.1e} rad')
+            self.report.require(fits, f'the pose is off by {m:.1e} m, {rad:.1e} rad')
 
     def gravity(self) -> None:
         """Error of the published gravity torques, by kernels in plain Python."""
-        outputs = self._outputs
+        outputs = self.outputs
         # Few, because the true torques of a state take a millisecond.
-        samples = matched(outputs.gravity, outputs.joint_states, first=self._first, most=50)
+        samples = matched(outputs.gravity, outputs.joint_states, first=self.first, most=50)
         if self._are_enough('gravity torques', samples):
-            truth = [self._subject.reference.gravity(q) for *_, (q, _) in samples]
-            torques = [torques for _, torques, _ in samples]
+            torques, states = zip(*(sample[1:] for sample in samples), strict=True)
+            truth = [self.subject.reference.gravity(q) for q, _ in states]
             self._torques('gravity torques', 'gravity_torque_error_nm', torques, truth)
 
     def push(self, quiet: int, duration: float) -> None:
         """Detection and estimate of a push after the stamp ``quiet`` [ns], of a duration [s]."""
-        figures, outputs = self._report.figures, self._outputs
-        truth = matched(outputs.true_wrench, first=quiet)
+        truth = matched(self.outputs.true_wrench, first=quiet)
         pushed = [t for t, wrench in truth if np.any(wrench)]
         if not pushed:
             self._expect('push', False, 'the simulator did not push')
@@ -100,47 +108,50 @@ class Measures:
         began, end = pushed[0], min(pushed[0] + round(duration * 1e9), pushed[-1]) - _EDGE
         steady = began + round(_SETTLED * duration * 1e9)
         self._force(steady, end)
-        contacts = matched(outputs.contact, first=quiet - _BEFORE, last=end)
+        contacts = matched(self.outputs.contact, first=quiet - _BEFORE, last=end)
         touched = [t for t, contact in contacts if contact.state != ContactState.NONE]
         early = sum(t <= calm for t in touched)
         self._expect('contact', not early, f'{early} messages report a contact before the push')
         delay = next(((t - began) * 1e-6 for t in touched if t >= began), None)
-        detected = delay is not None and delay <= _MAX_DETECTION_TIME
         failure = f'the push was not detected within {_MAX_DETECTION_TIME:g} ms'
-        self._expect('contact', detected, failure)
-        links = [contact.link for t, contact in contacts if t >= steady]
-        figures.update(push_detected_after_ms=delay, contact_link=links[-1] if links else None)
+        self._expect('contact', delay is not None and delay <= _MAX_DETECTION_TIME, failure)
+        link = next((contact.link for t, contact in reversed(contacts) if t >= steady), None)
+        self.report.figures.update(push_detected_after_ms=delay, contact_link=link)
 
     def _force(self, first: int, last: int) -> None:
-        figures, outputs, subject = self._report.figures, self._outputs, self._subject
+        outputs, subject, figures = self.outputs, self.subject, self.report.figures
         tracks = outputs.wrench, outputs.true_wrench, outputs.true_pose, outputs.joint_states
         samples = matched(*tracks, first=first, last=last)
         if not self._are_enough('push', samples):
             return
-        true, estimated = (
-            np.array([in_root(sample[k], sample[3]) for sample in samples]) for k in (2, 1)
+        _, estimates, truths, poses, states = zip(*samples, strict=True)
+        # From the axes of the tool to those of the root.
+        estimated, true = (
+            np.einsum('tij,tkj->tki', np.array(poses)[:, :3, :3], np.reshape(x, (-1, 2, 3)))
+            for x in (estimates, truths)
         )
         figures['push_true_n'], figures['push_estimated_n'] = (
-            float(np.linalg.norm(x[:, :3].mean(axis=0))) for x in (true, estimated)
+            float(np.linalg.norm(x[:, 0].mean(axis=0))) for x in (true, estimated)
         )
-        compared = 'force'
-        if subject.observable:
-            true, estimated = true[:, :3], estimated[:, :3]
-        else:
+        figures['push_compared'] = 'force'
+        compared = estimated[:, 0], true[:, 0]
+        if not subject.observable:
             # Several wrenches have the same joint torques, so the torques are compared.
-            compared = 'joint torques'
-            J = [subject.reference.jacobian(q, subject.tool) for *_, (q, _) in samples]
-            true, estimated = (np.einsum('tij,ti->tj', J, x) for x in (true, estimated))
-        errors = np.linalg.norm(estimated - true, axis=1) / np.linalg.norm(true, axis=1)
-        error = 100.0 * float(np.median(errors))
-        figures.update(push_compared=compared, push_error_percent=error)
-        failure = f'the estimated push is off by {error:.1f} % ({compared})'
+            figures['push_compared'] = 'joint torques'
+            J = [subject.reference.jacobian(q, subject.tool) for q, _ in states]
+            compared = tuple(
+                np.einsum('tij,ti->tj', J, x.reshape(-1, 6)) for x in (estimated, true)
+            )
+        errors = np.linalg.norm(compared[0] - compared[1], axis=1)
+        error = 100.0 * float(np.median(errors / np.linalg.norm(compared[1], axis=1)))
+        figures['push_error_percent'] = error
+        failure = f'the estimated push is off by {error:.1f} % ({figures["push_compared"]})'
         self._expect('push', error < PUSH_TOLERANCE, failure)
 
     def inverse_kinematics(self, target: Array, q: Array, took: float) -> None:
         """Check a solution q (n) for a target (4, 4) by forward kinematics in plain Python."""
-        report, robot, tool = self._report, self._subject.robot, self._subject.tool
-        m, rad = pose_error(self._subject.reference.forward_kinematics(q, tool), target)
+        report, robot, tool = self.report, self.subject.robot, self.subject.tool
+        m, rad = pose_error(self.subject.reference.forward_kinematics(q, tool), target)
         inside = bool(np.all((q >= robot.lower_limits - 1e-9) & (q <= robot.upper_limits + 1e-9)))
         report.require(inside, 'inverse kinematics leaves the joint limits')
         close = max(m, rad) <= _SOLUTION_TOLERANCE
@@ -153,17 +164,15 @@ class Measures:
 
     def inverse_dynamics(self, truth: Array, torques: Array, took: float) -> None:
         """Compare torques (n) of the service with those of kernels in plain Python."""
-        self._torques('inverse dynamics', 'inverse_dynamics_error_nm', [torques], [truth])
-        self._report.figures['inverse_dynamics_ms'] = took * 1e3
+        self._torques('inverse dynamics', 'inverse_dynamics_error_nm', torques, truth)
+        self.report.figures['inverse_dynamics_ms'] = took * 1e3
 
-    def _torques(
-        self, what: str, figure: str, torques: Sequence[Array], truth: Sequence[Array]
-    ) -> None:
+    def _torques(self, what: str, figure: str, torques: Any, truth: Any) -> None:
         """Set the largest error of torques; more than ``_TORQUE_TOLERANCE`` is a failure."""
         error = float(np.max(np.abs(np.subtract(torques, truth))))
+        self.report.figures[figure] = error
         allowed = _TORQUE_TOLERANCE * max(1.0, float(np.max(np.abs(truth))))
-        self._report.figures[figure] = error
-        self._report.require(error <= allowed, f'{what}: off by {error:.1e} Nm')
+        self.report.require(error <= allowed, f'{what}: off by {error:.1e} Nm')
 
     def _are_enough(self, what: str, samples: Sequence[Any]) -> bool:
         enough = len(samples) >= _MIN_SAMPLES
@@ -173,14 +182,12 @@ class Measures:
 
     def _expect(self, what: str, condition: bool, failure: str) -> None:
         """Note a failure, or a slow machine if messages were missed in this round."""
-        if condition:
-            return
-        tracks = list(self._outputs.tracks.values())
+        tracks = self.outputs.tracks.values()
         last = max(track.newest for track in tracks)
-        if any(_misses_messages(track, self._first, last) for track in tracks):
-            self._report.late[what] = f'{failure}; messages were missed'
+        if condition or not any(_misses_messages(track, self.first, last) for track in tracks):
+            self.report.require(condition, failure)
         else:
-            self._report.require(False, failure)
+            self.report.late[what] = f'{failure}; messages were missed'
 
 
 class ArmDemonstration(Demonstration):
@@ -232,7 +239,7 @@ class ArmDemonstration(Demonstration):
         self.pose = watch(f'/kinematics_node/{tool}/pose', PoseStamped, _matrix)
         self.gravity = watch('/dynamics_node/gravity_torques', JointState, self._efforts)
         self.wrench = watch(f'{contact}/{tool}/wrench', WrenchStamped, _wrench)
-        self.contact: Track[ContactState] = watch(f'{contact}/contact_state', ContactState)
+        self.contact = watch(f'{contact}/contact_state', ContactState)
         self.true_pose = watch(f'{truth}/pose', PoseStamped, _matrix)
         self.true_wrench = watch(f'{truth}/wrench', WrenchStamped, _wrench)
         kinematics, dynamics = '/kinematics_node/compute_inverse', '/dynamics_node/compute_inverse'
@@ -241,7 +248,7 @@ class ArmDemonstration(Demonstration):
 
     def round(self, report: Report, duration: float) -> None:
         """Push the tool, then call inverse kinematics and inverse dynamics."""
-        subject, figures, event = self._subject, report.figures, self.screen.event
+        subject, figures = self._subject, report.figures
         measures = Measures(report, self, subject, first=self.joint_states.newest)
         began, count = time.monotonic(), self.joint_states.count
         figures['inverse_kinematics_success'] = None
@@ -249,49 +256,34 @@ class ArmDemonstration(Demonstration):
         self.watch(_QUIET * duration)
         quiet, seconds = self.joint_states.newest, min(_PUSH * duration, _MAX_PUSH_DURATION)
         size = float(np.linalg.norm(subject.force))
-        text = f'{size:.2f} N, ({listed(subject.force)}) N, {seconds:.1f} s'
-        event(f'push {figures["rounds"]} at {subject.tool}: {text}')
-        with report.calling('push'):
-            self.push(subject.tool, subject.force, seconds)
+        push = f'push {figures["rounds"]} at {subject.tool}'
+        self.screen.event(f'{push}: {size:.2f} N for {seconds:.1f} s')
+        self.push(report, subject.tool, subject.force, seconds)
         self.watch(seconds + _PAUSE)
         self.wait_until(quiet + round((seconds + _PAUSE) * 1e9))
         measures.push(quiet, seconds)
-        if (delay := figures['push_detected_after_ms']) is not None:
-            link = figures['contact_link']
-            place = f'at link {link}' if link else 'at no known link'
-            event(f'detected after {delay:.0f} ms, {place}')
-        if figures['push_error_percent'] is not None:
-            event(
-                'estimated {push_estimated_n:.2f} N of {push_true_n:.2f} N, '
-                '{push_compared} off by {push_error_percent:.2f} %'.format_map(figures)
-            )
-
         target = subject.reference.forward_kinematics(subject.target(), subject.tool)
-        with report.calling(what := 'inverse kinematics'):
-            ask = ComputeInverseKinematics.Request(
-                frame=subject.tool,
-                target=pose_stamped(self._now(), subject.robot.root_frame, target),
-                timeout=duration_message(_SEARCH_TIMEOUT),
-            )
-            answer, took = self.call(self._solve, ask)
+        ask = ComputeInverseKinematics.Request(
+            frame=subject.tool,
+            target=pose_stamped(self._now(), subject.robot.root_frame, target),
+            timeout=duration_message(_SEARCH_TIMEOUT),
+        )
+        answer, took = self.call(report, 'inverse kinematics', self._solve, ask)
+        if answer is not None:
             q = self._in_order(answer.solution.name, answer.solution.position)
             measures.inverse_kinematics(target, q, took)
-            event(f'{what} in {took * 1e3:.1f} ms: {listed(q)}')
         self.watch(_PAUSE)
-        state = self.joint_states.latest
-        assert state is not None
-        (q, v), a = state, self._rng.uniform(-1.0, 1.0, size=subject.robot.nv)
-        with report.calling(what := 'inverse dynamics'):
-            names = list(subject.robot.joint_names)
-            request = ComputeInverseDynamics.Request(
-                state=joint_state(self._now(), names, position=q, velocity=v),
-                acceleration_names=names,
-                accelerations=a.tolist(),
-            )
-            response, took = self.call(self._inverse_dynamics, request)
+        (q, v), a = self.joint_states.latest, self._rng.uniform(-1.0, 1.0, subject.robot.nv)
+        names = list(subject.robot.joint_names)
+        request = ComputeInverseDynamics.Request(
+            state=joint_state(self._now(), names, position=q, velocity=v),
+            acceleration_names=names,
+            accelerations=a.tolist(),
+        )
+        response, took = self.call(report, 'inverse dynamics', self._inverse_dynamics, request)
+        if response is not None:
             tau = self._in_order(response.torques.name, response.torques.effort)
             measures.inverse_dynamics(subject.reference.inverse_dynamics(q, v, a), tau, took)
-            event(f'{what} in {took * 1e3:.1f} ms, Nm: {listed(tau)}')
         self.watch(began + duration - time.monotonic())
 
         rate = (self.joint_states.count - count) / (time.monotonic() - began)
@@ -300,8 +292,6 @@ class ArmDemonstration(Demonstration):
             report.late['joint states'] = f'only {rate:.0f} a second'
         measures.poses()
         measures.gravity()
-        for figure, how in report.late.items():
-            event(f'this machine is too slow: {figure}, {how}')
 
     def _now(self) -> Any:
         return self.node.get_clock().now().to_msg()
@@ -322,12 +312,12 @@ class ArmDemonstration(Demonstration):
         """Joints with their torques, and the push beside its estimate."""
         robot, tool = self._subject.robot, self._subject.tool
 
-        def now(track: Track[Array], *shape: int) -> Array:
+        def now(track: Track, *shape: int) -> Array:
             value = track.latest
             return np.full(shape, math.nan) if value is None else value
 
         (q, _), tau = now(self.joint_states, 2, robot.nv), now(self.gravity, robot.nv)
-        contact: Any = self.contact.latest or ContactState()
+        contact = self.contact.latest or ContactState()
         pairs = zip(contact.external_torques, contact.contact_thresholds, strict=True)
         external = dict(zip(contact.joint_names, map(Cell._make, pairs), strict=True))
         joints = zip(robot.joint_names, q, tau, robot.effort_limits, strict=True)
@@ -335,25 +325,18 @@ class ArmDemonstration(Demonstration):
             (name, (Cell(x), Cell(torque, limit), external.get(name, Cell(math.nan))))
             for name, x, torque, limit in joints
         ]
-        wrenches = {'push': self.true_wrench, 'estimated': self.wrench}
         forces = {
             name: float(np.linalg.norm(np.nan_to_num(now(track, 6)[:3])))
-            for name, track in wrenches.items()
+            for name, track in (('push', self.true_wrench), ('estimated', self.wrench))
         }
         place = f', contact at {contact.link}' if contact.state != ContactState.NONE else ''
         where = ' '.join(f'{x:.3f}' for x in now(self.pose, 4, 4)[:3, 3] + 0.0)
         largest = np.abs(np.nan_to_num(tau)).max()
-        return View(
-            f'{robot.name}, {tool} at {where} m{place}',
-            ('joint', 'position', 'gravity', 'external'),
-            rows,
-            forces,
-            f'tool {where} m, gravity {largest:.3g} Nm, '
-            f'force {forces["estimated"]:.2f} of {forces["push"]:.2f} N',
-        )
+        title = f'{robot.name}, {tool} at {where} m, gravity up to {largest:.3g} Nm{place}'
+        return View(title, ('joint', 'position', 'gravity', 'external'), rows, forces)
 
 
-def _misses_messages(track: Track[Any], first: int, last: int) -> bool:
+def _misses_messages(track: Track, first: int, last: int) -> bool:
     """Whether there are gaps between the messages from one stamp to another [ns]."""
     stamps = [first, *sorted(t for t in track.messages.copy() if first < t < last), last]
     return any(later - earlier > _MAX_GAP for earlier, later in pairwise(stamps))
@@ -367,12 +350,6 @@ def pose_error(A: Array, B: Array) -> tuple[float, float]:
     """
     chord = float(np.linalg.norm(A[:3, :3] - B[:3, :3])) / (2.0 * math.sqrt(2.0))
     return float(np.linalg.norm(A[:3, 3] - B[:3, 3])), 2.0 * math.asin(min(chord, 1.0))
-
-
-def in_root(wrench: Array, tool: Array) -> Array:
-    """Wrench (6) in the axes of the tool, with pose (4, 4) in the root frame, in root axes."""
-    R = tool[:3, :3]
-    return np.concatenate([R @ wrench[:3], R @ wrench[3:]])
 
 
 def _matrix(message: PoseStamped) -> Array:

@@ -14,13 +14,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from string import Formatter
 from textwrap import wrap
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 import rclpy
 from numpy.typing import NDArray
 from rclpy.node import Node
-from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import QoSProfile
 from rclpy.serialization import deserialize_message
 from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
@@ -36,30 +36,14 @@ from .processes import Children, DemonstrationError
 from .screen import WIDTH, Screen, View
 
 Array = NDArray[np.float64]
-Value = TypeVar('Value')
-Rows = Sequence[tuple[str, str]]
 
 LENGTH = 10_000
 """Number of stored messages per topic: 20 s at 500 Hz, more than a round."""
 
-GREEN, RED, YELLOW, PLAIN = (f'\033[{n}m' for n in (32, 31, 33, 0))
-"""Escape sequences of a terminal."""
-
-_QOS = QoSProfile(
-    history=HistoryPolicy.KEEP_LAST, depth=200, reliability=ReliabilityPolicy.RELIABLE
-)
 _TIMEOUT = 120.0  # s, longest wait for messages and responses
 _POLL_PERIOD = 0.02  # s, period of checks for new messages
 _MAX_FAILURES = 20  # stored, because an endless demonstration may fail in each round
 _ROUND = 12.0  # s, duration of a round, if there are several
-
-
-class ServiceError(Exception):
-    """A service call failed or was not answered; ``late``: its timeout was too short."""
-
-    def __init__(self, message: str, *, late: bool = False) -> None:
-        super().__init__(message)
-        self.late = late
 
 
 @dataclass
@@ -73,16 +57,14 @@ class Report:
         failures: failures of this round and of earlier ones, one line each.
     """
 
-    rows: Rows
-    figures: dict[str, Any]
+    rows: Sequence[tuple[str, str]]
+    figures: dict[str, Any] = field(default_factory=dict)
     late: dict[str, str] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
 
-    @staticmethod
-    def figures_of(rows: Rows) -> dict[str, Any]:
-        """All figures that rows name, not determined."""
-        parts = (part for row in rows for text in row for part in Formatter().parse(text))
-        return dict.fromkeys(name for _, name, *_ in parts if name)
+    def __post_init__(self) -> None:
+        parts = (part for row in self.rows for text in row for part in Formatter().parse(text))
+        self.figures = {**{name: None for _, name, *_ in parts if name}, **self.figures}
 
     def require(self, condition: bool, failure: str) -> None:
         """Add a failure, unless the condition holds or the failure is listed already."""
@@ -90,46 +72,37 @@ class Report:
         if not condition and not full:
             self.failures.append(failure)
 
-    @contextmanager
-    def calling(self, what: str) -> Iterator[None]:
-        """Context in which a service that fails, or is late, goes into the report."""
-        try:
-            yield
-        except ServiceError as error:
-            if error.late:
-                self.late[what] = str(error)
-            else:
-                self.require(False, str(error))
-
     def json(self) -> dict[str, Any]:
         """All of it as one object."""
         return {**self.figures, 'late': self.late, 'failures': self.failures}
 
-    def summary(self) -> str:
-        """The figures as text."""
+    def lines(self) -> list[str]:
+        """The figures as lines of text."""
         lines = []
         for name, row in self.rows:
             try:
-                text = row.format_map(self.figures)
+                lines.append(f'  {name.format_map(self.figures):30}{row.format_map(self.figures)}')
             except TypeError:  # of a figure that is None
-                text = '-'
-            if name or text != '-':
-                lines.append(f'  {name.format_map(self.figures):30}{text}')
+                lines += [f'  {name.format_map(self.figures):30}-'] if name else []
         for figure, how in self.late.items():
             text = f'too slow for {figure}: {how}'
             lines += wrap(text, WIDTH, initial_indent='  ', subsequent_indent='    ')
-        color, verdict = GREEN, 'all of it worked'
+        return lines
+
+    def summary(self) -> str:
+        """The verdict and the figures as text."""
+        color, verdict = 32, 'all of it worked'
         if self.failures:
-            color, verdict = RED, 'failed'
+            color, verdict = 31, 'failed'
         elif self.late:
-            color, verdict = YELLOW, 'nothing was wrong, the machine was too slow'
+            color, verdict = 33, 'nothing was wrong, the machine was too slow'
         if sys.stdout.isatty():
-            verdict = f'{color}{verdict}{PLAIN}'
+            verdict = f'\033[{color}m{verdict}\033[0m'
         title = '{robot}, {joints} joints: '.format_map(self.figures)
-        return '\n'.join(['', title + verdict, *lines])
+        return '\n'.join(['', title + verdict, *self.lines()])
 
 
-class Track(Generic[Value]):
+class Track:
     """The latest messages of a topic by stamp [ns], written by one thread and read by another.
 
     Attributes:
@@ -140,13 +113,13 @@ class Track(Generic[Value]):
         newest: stamp of the latest message; 0 before the first one.
     """
 
-    def __init__(self, read: Callable[[Any], Value] = lambda message: message) -> None:
+    def __init__(self, read: Callable[[Any], Any] = lambda message: message) -> None:
         self.read = read
         self.messages: dict[int, Any] = {}
         self.count = self.newest = 0
 
     @property
-    def latest(self) -> Value | None:
+    def latest(self) -> Any:
         """Value of the latest message; None before the first one."""
         message = self.messages.get(self.newest)
         return None if message is None else self.read(message)
@@ -161,23 +134,21 @@ class Track(Generic[Value]):
 
 
 def matched(
-    *tracks: Track[Any], first: int = 0, last: float = math.inf, most: int | None = None
+    *tracks: Track, first: int = 0, last: float = math.inf, most: float = math.inf
 ) -> list[tuple[Any, ...]]:
     """Stamp and values of all stamps in a range [ns] that all of some topics have.
 
     Args:
         tracks: the topics.
         first, last: range of stamps.
-        most: largest number of results, evenly spread; None: all.
+        most: largest number of results, evenly spread.
     """
     # Copies, because the writer drops the oldest message at any time.
     copies = [track.messages.copy() for track in tracks]
     stamps = [t for t in copies[0] if first <= t <= last and all(t in copy for copy in copies)]
-    if most is not None:
-        stamps = stamps[:: max(1, math.ceil(len(stamps) / most))]
     return [
         (t, *(track.read(copy[t]) for track, copy in zip(tracks, copies, strict=True)))
-        for t in stamps
+        for t in stamps[:: max(1, math.ceil(len(stamps) / most))]
     ]
 
 
@@ -192,7 +163,7 @@ class Demonstration(ABC):
         tracks: stored topics by name.
     """
 
-    rows: ClassVar[Rows]
+    rows: ClassVar[Sequence[tuple[str, str]]]
     """Rows of the summary of a report."""
 
     settling: ClassVar[float] = 0.0
@@ -211,9 +182,8 @@ class Demonstration(ABC):
         """
         self._running, self._began = running, began
         self._of_all = {**figures, 'rounds': 1}
-        self.report = Report(self.rows, {**Report.figures_of(self.rows), **self._of_all})
-        self.complete = False
-        self.tracks: dict[str, Track[Any]] = {}
+        self.report, self.complete = Report(self.rows, dict(self._of_all)), False
+        self.tracks: dict[str, Track] = {}
         self._services: list[Any] = []
 
     @abstractmethod
@@ -250,9 +220,11 @@ class Demonstration(ABC):
                 while not self.complete or time.monotonic() < end:
                     report = self.report
                     if self.complete:
+                        for line in report.lines():
+                            self.screen.event(line)
                         self._of_all['rounds'] += 1
-                        figures = {**Report.figures_of(self.rows), **self._of_all}
-                        report = Report(self.rows, figures, failures=list(report.failures))
+                        failures = list(report.failures)
+                        report = Report(self.rows, dict(self._of_all), failures=failures)
                     self.round(report, lasting)
                     self.report, self.complete = report, True
 
@@ -279,13 +251,12 @@ class Demonstration(ABC):
             rclpy.try_shutdown()
 
     def subscribe(
-        self, topic: str, kind: Any, value: Callable[[Any], Value] = lambda message: message
-    ) -> Track[Value]:
+        self, topic: str, kind: Any, value: Callable[[Any], Any] = lambda message: message
+    ) -> Track:
         """Subscribe to a topic as bytes; ``value`` converts a message when it is requested."""
-        track = Track(lambda data: value(deserialize_message(data, kind)))
-        self.tracks[topic] = track
+        track = self.tracks[topic] = Track(lambda data: value(deserialize_message(data, kind)))
         receive = lambda data: track.add(stamp_of(data), data)  # noqa: E731
-        self.node.create_subscription(kind, topic, receive, _QOS, raw=True)
+        self.node.create_subscription(kind, topic, receive, QoSProfile(depth=200), raw=True)
         return track
 
     def service(self, kind: Any, name: str) -> Any:
@@ -322,39 +293,39 @@ class Demonstration(ABC):
         """Wait until all topics have reached a stamp [ns]: a slow machine simulates later."""
         self.wait_for(lambda: [name for name, x in self.tracks.items() if x.newest < stamp])
 
-    def push(self, frame: str, force: Array, duration: float) -> None:
-        """Push a frame with a force (3) in root axes for a duration [s].
-
-        Raises:
-            ServiceError: the push was rejected.
-        """
+    def push(self, report: Report, frame: str, force: Array, duration: float) -> None:
+        """Push a frame with a force (3) in root axes for a duration [s]."""
         request = ApplyWrench.Request(frame=frame, duration=duration_message(duration))
         fill(request.wrench, np.concatenate([force, np.zeros(3)]))
-        self.call(self._push, request)
+        self.call(report, 'push', self._push, request)
 
-    def call(self, client: Any, request: Any) -> tuple[Any, float]:
+    def call(self, report: Report, what: str, client: Any, request: Any) -> tuple[Any, float]:
         """Response of a service, and the time of the call [s].
 
-        Raises:
-            ServiceError: the service failed or has not answered.
+        The response is None if the service has failed or was late, which goes into the report.
         """
         began = time.monotonic()
         arrivals: list[float] = []
         future = client.call_async(request)
         future.add_done_callback(lambda _: arrivals.append(time.monotonic()))
-        while not arrivals:
+        while not arrivals and time.monotonic() - began < _TIMEOUT:
             # Without the screen, whose drawing would delay the response.
             self._running.check()
             time.sleep(0.0005)
-            if time.monotonic() - began > _TIMEOUT:
-                client.remove_pending_request(future)
-                raise ServiceError(f'{client.srv_name} has not answered in {_TIMEOUT:g} s')
+        if not arrivals:
+            client.remove_pending_request(future)
+            report.require(False, f'{client.srv_name} has not answered in {_TIMEOUT:g} s')
+            return None, math.inf
         response = future.result()
-        result = response.result
-        if result.code <= 0:
-            text = f'{client.srv_name}: code {result.code}, {result.message}'
-            raise ServiceError(text, late=result.code == Result.TIMED_OUT)
-        return response, arrivals[0] - began
+        code, took = response.result.code, arrivals[0] - began
+        if code > 0:
+            return response, took
+        text = f'{client.srv_name}: code {code}, {response.result.message}'
+        if code == Result.TIMED_OUT:
+            report.late[what] = text
+        else:
+            report.require(False, text)
+        return None, took
 
     def _tick(self) -> None:
         self._running.check()

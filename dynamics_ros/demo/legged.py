@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from dynamics_ros.model.urdf import read_urdf
 from dynamics_ros.robot import Robot
 from dynamics_ros_msgs.msg import FootContacts
 
-from .demonstration import Demonstration, Report, Track, matched
+from .demonstration import Demonstration, Report, matched
 from .known_robots import LeggedRobot
 from .processes import Children
 from .screen import Cell, View
@@ -68,9 +69,9 @@ class LeggedDemonstration(Demonstration):
 
     def connect(self) -> None:
         """Subscribe to the forces of the feet, and the true ones."""
-        felt, truth = '/contact_node/foot_contacts', '/robot_simulator/ground_truth/foot_contacts'
-        self._felt: Track[FootContacts] = self.subscribe(felt, FootContacts)
-        self._truth: Track[FootContacts] = self.subscribe(truth, FootContacts)
+        truth = '/robot_simulator/ground_truth/foot_contacts'
+        self._felt = self.subscribe('/contact_node/foot_contacts', FootContacts)
+        self._truth = self.subscribe(truth, FootContacts)
 
     def round(self, report: Report, duration: float) -> None:
         """Push the base, and compare the forces of the feet with the true ones."""
@@ -81,8 +82,7 @@ class LeggedDemonstration(Demonstration):
         base, size = self._known.base, np.linalg.norm(force)
         report.figures['push_n'] = -float(force[2])
         self.screen.event(f'push at {base}: {size:.0f} N for {_PUSH:g} s')
-        with report.calling('push'):
-            self.push(base, force, _PUSH)
+        self.push(report, base, force, _PUSH)
         # A busy machine may push later.
         self.wait_until(self._truth.newest + round(1e9 * (_PUSH + 0.5)))
         samples = matched(self._felt, self._truth, first=first)
@@ -93,50 +93,37 @@ class LeggedDemonstration(Demonstration):
 
     def view(self) -> View:
         """Vertical forces of the feet beside the simulated ones."""
-        felt: Any = self._felt.latest
-        truth: Any = self._truth.latest
-        rows: list[tuple[str, list[Cell]]] = []
-        stand: list[str] = []
-        feet, robot = self._known.feet, self.report.figures['robot']
-        share = self._weight / len(feet)
-        for i, foot in enumerate(feet if felt and truth else ()):
-            forces = (felt.forces[i], felt.constraint_forces[i], truth.forces[i])
-            rows.append((foot, [Cell(force.z, 2.0 * share) for force in forces]))
-            stand += [foot] if felt.in_contact[i] else []
-        sums = np.sum([[cell.value for cell in cells] for _, cells in rows], axis=0).tolist()
-        on_feet = dict(zip(('estimated', 'simulated'), sums[1:], strict=True)) if rows else {}
-        text = f'in contact: {", ".join(stand) or "no foot"}'
-        numbers = ', '.join(f'{name} {value:.0f} N' for name, value in on_feet.items())
-        head = ('foot, N', 'observer', 'constraints', 'simulated')
-        return View(f'{robot}, {text}', head, rows, on_feet, f'{text}; on all feet {numbers}')
+        felt, truth = self._felt.latest, self._truth.latest
+        feet, share = self._known.feet, self._weight / len(self._known.feet)
+        z = _vertical([felt, truth]) if felt and truth else np.zeros((3, 0))
+        rows = [
+            (foot, [Cell(force, 2.0 * share) for force in forces])
+            for foot, forces in zip(feet, z.T, strict=False)
+        ]
+        stand = [foot for foot, stands in zip(feet, felt.in_contact if felt else ()) if stands]
+        title = f'{self.report.figures["robot"]}, in contact: {", ".join(stand) or "no foot"}'
+        sums = dict(zip(('estimated', 'simulated'), z.sum(axis=1)[1:].tolist(), strict=True))
+        return View(title, ('foot, N', 'observer', 'constraints', 'simulated'), rows, sums)
 
     def _measure(self, report: Report, samples: list[tuple[Any, ...]], pushed: int) -> None:
         """Fill the report from samples; the push began after the stamp ``pushed`` [ns]."""
         figures, weight, share = report.figures, self._weight, self._weight / len(self._known.feet)
-        stamps, felts, truths = zip(*samples, strict=True)
-        true, felt, held = (
-            np.array([[vector.z for vector in getattr(message, name)] for message in messages])
-            for messages, name in (
-                (truths, 'forces'),
-                (felts, 'forces'),
-                (felts, 'constraint_forces'),
-            )
-        )
-        stood, estimated = (np.array([x.in_contact for x in column]) for column in (truths, felts))
-        t = np.array(stamps)
-        carried = (true.sum(axis=1) > weight + 0.5 * figures['push_n']) & (t > pushed)
-        began = int(t[carried][0]) if carried.any() else pushed
+        # (samples, feet) of each.
+        felt, held, true = np.stack([_vertical(x) for _, *x in samples], axis=1)
+        t = np.array([stamp for stamp, *_ in samples])
+        carried = t[(true.sum(axis=1) > weight + 0.5 * figures['push_n']) & (t > pushed)]
+        began = int(carried[0]) if carried.size else pushed
         ended = began + round(1e9 * _PUSH)
-        during = (t > began + _EDGE) & (t < ended - _EDGE) & carried.any()
-        before = t < pushed
-        settled = before | during | (t > ended + _EDGE)
+        before, during = t < pushed, (t > began + _EDGE) & (t < ended - _EDGE)
         true_n, felt_n, held_n = (float(x[before].sum(axis=1).mean()) for x in (true, felt, held))
-        if during.any():
+        if carried.size and during.any():
             figures['pushed_n'] = float(held[during].sum(axis=1).mean()) - held_n
         observer, constraint = (
             100.0 * float(np.sqrt(np.mean((x - true)[before] ** 2))) / share for x in (felt, held)
         )
-        right = 100.0 * float((stood == estimated)[settled].mean())
+        settled = before | (during & bool(carried.size)) | (t > ended + _EDGE)
+        agree = [np.equal(one.in_contact, other.in_contact) for _, one, other in samples]
+        right = 100.0 * float(np.mean(np.array(agree)[settled]))
         figures.update(
             samples=int(settled.sum()),
             true_n=true_n,
@@ -149,3 +136,10 @@ class LeggedDemonstration(Demonstration):
         report.require(observer < _FORCE_TOLERANCE, 'forces by the observer are off')
         report.require(constraint < _FORCE_TOLERANCE, 'forces by constraints are off')
         report.require(right > _MIN_RIGHT_PERCENT, 'contact states of the feet are wrong')
+
+
+def _vertical(messages: Sequence[Any]) -> Array:
+    """Forces (3, feet) by observer, by constraints, and true ones, of an estimate and a truth."""
+    felt, truth = messages
+    lists = felt.forces, felt.constraint_forces, truth.forces
+    return np.array([[force.z for force in forces] for forces in lists])

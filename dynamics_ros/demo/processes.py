@@ -26,7 +26,9 @@ DOMAIN_VARIABLE = 'DYNAMICS_ROS_DEMO_DOMAIN_ID'
 
 _DOMAINS = range(20, 100)
 _MAX_DOMAIN = 232  # the ports of higher domains exceed 65535
-_PARTICIPANTS = 8  # checked participant numbers of a domain; a participant takes the first free one
+# Offsets of ports that participants of a domain use: those that all share, for multicast, which are
+# the only ones of Cyclone DDS, and of the first eight participants, which take the first free one.
+_PORTS = (0, 1, *range(10, 26, 2))
 _LOCK_PORT = 131  # offset of the port that a demonstration keeps; the 61st participant has it
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _TIMEOUT = 3.0  # s, from the request to end a child until it is killed
@@ -49,17 +51,17 @@ def own_domain() -> Iterator[int]:
         DemonstrationError: another demonstration uses the named domain, or none is free.
     """
     named = os.environ.get(DOMAIN_VARIABLE)
+    if named and not (named.isdecimal() and int(named) <= _MAX_DOMAIN):
+        reason = f'{DOMAIN_VARIABLE}={named!r} is not a number from 0 to {_MAX_DOMAIN}'
+        raise DemonstrationError(reason)
     first = os.getpid() % len(_DOMAINS)
-    numbers = [*_DOMAINS[first:], *_DOMAINS[:first]]
-    if named:
-        if not (named.isdecimal() and int(named) <= _MAX_DOMAIN):
-            reason = f'{DOMAIN_VARIABLE}={named!r} is not a number from 0 to {_MAX_DOMAIN}'
-            raise DemonstrationError(reason)
-        numbers = [int(named)]
-    for number in numbers:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as lock:
-            # Locked before the check: two demonstrations that start together must not both take it.
-            if _binds(lock, _first_port(number) + _LOCK_PORT) and (named or _is_free(number)):
+    for number in [int(named)] if named else [*_DOMAINS[first:], *_DOMAINS[:first]]:
+        base = 7400 + 250 * number  # DDSI-RTPS 9.6.1
+        # Locked before the check: two demonstrations that start together must not both take it.
+        with _bound(base + _LOCK_PORT) as locked:
+            # Shared memory of a killed participant delays discovery by seconds.
+            left = any(Path('/dev/shm').glob(f'fastdds_port{base // 10}*'))
+            if locked and (named or (not left and all(_is_free(base + port) for port in _PORTS))):
                 yield number
                 return
     problem = f'all domains from {_DOMAINS[0]} to {_DOMAINS[-1]} are in use'
@@ -68,32 +70,22 @@ def own_domain() -> Iterator[int]:
     raise DemonstrationError(problem)
 
 
-def _first_port(domain: int) -> int:
-    return 7400 + 250 * domain  # DDSI-RTPS 9.6.1
+@contextmanager
+def _bound(port: int) -> Iterator[bool]:
+    """Context with a UDP port, and whether it was free."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind(('', port))
+        except OSError:
+            free = False
+        else:
+            free = True
+        yield free
 
 
-def _binds(probe: socket.socket, port: int) -> bool:
-    try:
-        probe.bind(('', port))
-    except OSError:
-        return False
-    return True
-
-
-def _is_free(number: int) -> bool:
-    """Whether no participant uses a port of the domain or has left shared memory behind.
-
-    Shared memory of a killed participant delays discovery by seconds.
-    """
-    base = _first_port(number)
-    if any(Path('/dev/shm').glob(f'fastdds_port{base // 10}*')):
-        return False
-    # Participants of Cyclone DDS may have only the ports that all share, for multicast.
-    for port in (0, 1, *range(10, 10 + 2 * _PARTICIPANTS, 2)):
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            if not _binds(probe, base + port):
-                return False
-    return True
+def _is_free(port: int) -> bool:
+    with _bound(port) as free:
+        return free
 
 
 class Children:
@@ -149,16 +141,13 @@ class Children:
                 raise DemonstrationError(reason)
 
     def last_words(self) -> str:
-        """Last output line of each process, for an error message."""
-        return ''.join(
-            f'; {executable}{self._last_words(executable)}' for executable in self._running
-        )
+        """Last error or output line of each process, for an error message."""
+        return ''.join(f'; {name}{self._last_words(name)}' for name in self._running)
 
     def _log(self, executable: str) -> Path:
         return Path(self._folder.name, f'{executable}.log')
 
     def _last_words(self, executable: str) -> str:
-        """Last error of its output, otherwise its last line; '' if there is no output."""
         lines = self._log(executable).read_text(errors='replace').split('\n')
         printed = [line.strip() for line in lines if line.strip()]
         errors = [line for line in printed if line.startswith(_ERRORS)]

@@ -15,9 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from textwrap import wrap
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 try:
     from rich.bar import Bar
     from rich.console import Console, Group
@@ -37,7 +34,7 @@ SAMPLE_PERIOD = 0.25
 """Time between two characters of a line over time [s]."""
 
 _PERIODS = {True: 0.2, False: 1.0}  # s between updates, by whether they repaint the table
-_EVENTS = 6
+_EVENTS = 10
 _ROWS = 8
 _HEIGHTS = ' ▁▂▃▄▅▆▇█'
 
@@ -56,15 +53,13 @@ class View(NamedTuple):
         title: its first line.
         head: names of the columns.
         rows: name and cells of each row.
-        lines: values of now that are drawn over time with a common scale, by their names.
-        text: the same in one line, for lines of plain text.
+        lines: values of now that are drawn over time with a common scale, by their names [N].
     """
 
     title: str
     head: Sequence[str]
     rows: Sequence[tuple[str, Sequence[Cell]]]
     lines: Mapping[str, float]
-    text: str
 
 
 class Screen:
@@ -94,13 +89,13 @@ class Screen:
 
     def event(self, text: str) -> None:
         """Add a line of text to the events."""
-        first, *others = wrap(text, WIDTH - 10)
-        lines = [f'{time.monotonic() - self._began:6.1f} s  {first}']
-        lines += [f'{"":10}{line}' for line in others]
+        time_s = f'{time.monotonic() - self._began:6.1f} s  '
+        lines = wrap(text, WIDTH, initial_indent=time_s, subsequent_indent=' ' * len(time_s))
         self._events.extend(lines)
-        self._next_update = 0.0 if self._live else self._next_update
         if self._live is None:
             print('\n'.join(lines), flush=True)
+        else:
+            self._next_update = 0.0
 
     def update(self) -> None:
         """Update the output if its period has passed; nothing outside of the context."""
@@ -110,8 +105,8 @@ class Screen:
         self._next_update = now + _PERIODS[self._live is not None]
         view = self._view()
         if self._live is None:
-            for line in wrap(view.text, WIDTH - 10):
-                print(f'{now - self._began:6.1f} s  {line}', flush=True)
+            values = [f'{name} {value:.2f} N' for name, value in view.lines.items()]
+            self.event('; '.join([view.title, *values]))
             return
         if now >= self._next_sample:
             self._next_sample = now + SAMPLE_PERIOD
@@ -151,23 +146,11 @@ def bar(cell: Cell) -> Any:
     """Bar of a magnitude relative to its limit, red beyond it."""
     if not (math.isfinite(cell.value) and 0.0 < cell.limit < math.inf):
         return ''
-    size = abs(cell.value)
-    color = 'red' if size > cell.limit else 'cyan'
-    return Bar(cell.limit, 0.0, min(size, cell.limit), width=BAR, color=color)
+    share = abs(cell.value) / cell.limit
+    return Bar(1.0, 0.0, min(share, 1.0), width=BAR, color='red' if share > 1.0 else 'cyan')
 
 
 def over_time(values: Sequence[float] | deque[float], largest: float) -> str:
     """Values as a line of characters whose heights are relative to the largest one."""
     scale = 8.0 / largest if largest > 0.0 else 0.0
     return ''.join(_HEIGHTS[round(min(scale * x, 8.0))] for x in values).rjust(HISTORY)
-
-
-def listed(values: NDArray[np.float64]) -> str:
-    """Values of one kind as text: at least three digits of the largest, a limited number."""
-    largest = float(np.max(np.abs(values), initial=0.0))
-    decimals = min(max(2 - math.floor(math.log10(largest)), 2), 9) if largest else 2
-    # Adding 0.0 removes the sign of a negative zero.
-    shown = [f'{value:.{decimals}f}' for value in np.round(values[:_ROWS], decimals) + 0.0]
-    if len(values) > _ROWS:
-        shown.append(f'and {len(values) - _ROWS} more')
-    return ' '.join(shown)

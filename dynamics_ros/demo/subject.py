@@ -76,9 +76,8 @@ class Subject:
         torques = np.abs(J[:3].T @ self.force)
         largest = float(torques.max())
         thresholds = np.maximum(_SHARE_OF_PUSH * torques, _SHARE_OF_LARGEST * largest)
-        weights = np.array([1.0, 1.0, 1.0, _LENGTH, _LENGTH, _LENGTH])
-        levers = np.linalg.svd(J * weights[:, None], compute_uv=False)
-        shortest = float(levers[levers > 1e-6 * levers[0]][-1]) if levers[0] > 0.0 else 1.0
+        levers = np.linalg.svd(J * np.repeat([1.0, _LENGTH], 3)[:, None], compute_uv=False)
+        shortest = float(levers[levers > 1e-6 * levers[0]][-1])
         contact = {
             'frames': [self.tool],
             'thresholds': {'contact': thresholds.tolist(), 'collision': [math.inf]},
@@ -90,7 +89,6 @@ class Subject:
     def target(self) -> Array:
         """Target of inverse kinematics (n), away from the posture and within the limits."""
         robot = self.robot
-        step = 0.2 * np.where(np.arange(robot.nq) % 2, -1.0, 1.0)
         room = np.minimum(robot.upper_limits - self.posture, self.posture - robot.lower_limits)
-        target: Array = self.posture + np.sign(step) * np.minimum(np.abs(step), 0.5 * room)
-        return target
+        signs = np.where(np.arange(robot.nq) % 2, -1.0, 1.0)
+        return np.asarray(self.posture + signs * np.minimum(0.2, 0.5 * room))

@@ -9,16 +9,11 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from rclpy.qos import (
-    DurabilityPolicy,
-    QoSCompatibility,
-    ReliabilityPolicy,
-    qos_check_compatible,
-)
+from rclpy.qos import QoSCompatibility, qos_check_compatible
 
 from dynamics_ros.reasons import ACTION, KEY, Reason
 
-from .graph import CLOCK, JOINT_STATE, Endpoint, Graph, Topic
+from .graph import CLOCK, JOINT_STATE, Graph, Topic
 
 LATE = 0.5
 """Age [s] from which states, and results computed from them, are outdated."""
@@ -43,7 +38,7 @@ MAX_DELAY = 600.0
 REFUSED = 'refused: '
 """Prefix of status keys that count refused inputs."""
 
-
+QOS = ' (qos_overrides of docs/interfaces.md)'
 EFFORTS = 'contacts need measured torques: have the driver report effort (docs/efforts.md)'
 ACTIVATE = 'ros2 lifecycle set NODE configure, then activate; or the parameter autostart'
 
@@ -69,8 +64,8 @@ CURES = {
         '-r joint_states:=NAME'
     ),
     Reason.INCOMPATIBLE_PUBLISHER: (
-        'give publisher and subscription the same type, and a reliability and durability that suit '
-        '(qos_overrides of docs/interfaces.md)'
+        'give publisher and subscription the same type, and a reliability and durability that suit'
+        + QOS
     ),
     Reason.UNKNOWN_JOINTS: (
         'description and driver are of different robots, or of different prefixes: compare '
@@ -93,10 +88,6 @@ CURES = {
     Reason.EFFORT_MISSING: EFFORTS,
     Reason.EFFORTS_INVALID: EFFORTS,
     Reason.STAMP_MISSING: 'have the driver set header.stamp of its joint states',
-    Reason.ODOMETRY_AXES: (
-        'publish the twist in the axes of child_frame_id: rotate it by the inverse of the pose'
-    ),
-    Reason.ODOMETRY_INCOMPLETE: 'use a state estimator that fills in all six components',
     Reason.MASSES_MISSING: (
         'add <inertial> to these links: `ros2 run dynamics_ros inspect` lists them'
     ),
@@ -186,46 +177,22 @@ def _mismatches(topic: Topic, graph: Graph) -> Iterator[Finding]:
             verdict, why = qos_check_compatible(publisher.qos, subscription.qos)
             if verdict == QoSCompatibility.ERROR:
                 text = why.strip(' ;').removeprefix('ERROR: ')
+                sender, listener = publisher.node, subscription.node
+                ours = not graph.statuses.keys().isdisjoint((sender, listener))
                 yield Finding(
-                    f'{subscription.node} cannot hear {publisher.node} on {topic.name}: {text}',
-                    _match(topic.name, publisher, subscription, graph),
+                    f'{listener} cannot hear {sender} on {topic.name}: {text}',
+                    f'have {listener} ask for less, or {sender} offer more' + QOS * ours,
                 )
-
-
-def _match(topic: str, sender: Endpoint, listener: Endpoint, graph: Graph) -> str:
-    """Return advice for incompatible quality of service settings."""
-    advice = f'have {listener.node} ask for less, or {sender.node} offer more'
-    offered, asked = sender.qos, listener.qos
-    if (offered.reliability, asked.reliability) == (
-        ReliabilityPolicy.BEST_EFFORT,
-        ReliabilityPolicy.RELIABLE,
-    ):
-        policy, less, more = 'reliability', 'best_effort', 'reliable'
-    elif (offered.durability, asked.durability) == (
-        DurabilityPolicy.VOLATILE,
-        DurabilityPolicy.TRANSIENT_LOCAL,
-    ):
-        policy, less, more = 'durability', 'volatile', 'transient_local'
-    else:
-        return advice
-    if listener.node in graph.statuses:
-        return f'{advice}: qos_overrides.{topic}.subscription.{policy} {less} of {listener.node}'
-    if sender.node in graph.statuses:
-        return f'{advice}: qos_overrides.{topic}.publisher.{policy} {more} of {sender.node}'
-    return advice
 
 
 def _silences(graph: Graph) -> Iterator[Finding]:
     names_of: dict[tuple[str, str], list[str]] = {}
     for name, status in sorted(graph.statuses.items()):
-        values = _values(status)
-        reason = values.get(KEY, Reason.OTHER.value)
-        if status.level == DiagnosticStatus.OK or name not in graph.nodes:
-            continue
-        message = status.message
-        if reason == Reason.MESSAGES_REFUSED:
-            message += _most_refused(values)
-        names_of.setdefault((message, reason), []).append(name)
+        if status.level != DiagnosticStatus.OK and name in graph.nodes:
+            values = _values(status)
+            reason = values.get(KEY, '')
+            refused = _most_refused(values) if reason == Reason.MESSAGES_REFUSED else ''
+            names_of.setdefault((status.message + refused, reason), []).append(name)
     for (message, reason), names in names_of.items():
         yield Finding(f'{", ".join(names)}: {message}', _cure(reason, graph))
 
@@ -239,51 +206,39 @@ def _most_refused(values: Mapping[str, str]) -> str:
     counts = {
         key.removeprefix(REFUSED): int(value)
         for key, value in values.items()
-        if key.startswith(REFUSED) and value.isdigit()
+        if key.startswith(REFUSED) and value.isdigit() and int(value)
     }
-    if not any(counts.values()):
-        return ''
-    reason = max(counts, key=lambda name: counts[name])
-    return f', mostly: {reason} ({counts[reason]})'
+    reason = max(counts, key=counts.__getitem__, default='')
+    return f', mostly: {reason} ({counts[reason]})' if reason else ''
 
 
 def _cure(reason: str, graph: Graph) -> str:
-    if reason == Reason.NO_PUBLISHER:
-        others = [
-            topic.name
-            for topic in _sorted(graph)
-            if topic.publishers and JOINT_STATE in topic.types and not topic.is_private
-        ]
-        if others:
-            return f'joint states are on {", ".join(others)}: -r joint_states:={others[0]}'
+    others = [topic.name for topic in _joint_states(graph) if topic.publishers]
+    if reason == Reason.NO_PUBLISHER and others:
+        return f'joint states are on {", ".join(others)}: -r joint_states:={others[0]}'
     return next((cure for each, cure in CURES.items() if each == reason), '')
+
+
+def _joint_states(graph: Graph) -> list[Topic]:
+    """Topics of joint states that are no outputs."""
+    return [x for x in _sorted(graph) if JOINT_STATE in x.types and not x.is_private]
 
 
 def _unreported(graph: Graph) -> Iterator[Finding]:
     """Yield findings about joints of the description that no driver reports."""
-    topics = [
-        topic for topic in _sorted(graph) if JOINT_STATE in topic.types and not topic.is_private
-    ]
+    topics = [topic for topic in _joint_states(graph) if topic.joints]
+    names = ', '.join(topic.name for topic in topics)
     reported = {name for topic in topics for name in topic.joints}
     missing = [name for name in graph.described if name not in reported]
-    if not missing:
-        return
-    names = ', '.join(topic.name for topic in topics if topic.joints)
-    if not names:
-        yield Finding(
-            'the description has joints, and nobody publishes joint states',
-            'start the driver or joint_state_broadcaster',
-        )
-    elif len(missing) == len(graph.described):
-        others = ', '.join(sorted(reported))
-        yield Finding(
-            f'{names} has no joint of the description but {others}', CURES[Reason.UNKNOWN_JOINTS]
-        )
-    else:
-        yield Finding(
-            f'joints of the description that {names} lacks: {", ".join(missing)}',
-            CURES[Reason.JOINTS_MISSING],
-        )
+    if missing and not names:
+        problem = 'the description has joints, and nobody publishes joint states'
+        yield Finding(problem, 'start the driver or joint_state_broadcaster')
+    elif missing and len(missing) == len(graph.described):
+        problem = f'{names} has no joint of the description but {", ".join(sorted(reported))}'
+        yield Finding(problem, CURES[Reason.UNKNOWN_JOINTS])
+    elif missing:
+        problem = f'joints of the description that {names} lacks: {", ".join(missing)}'
+        yield Finding(problem, CURES[Reason.JOINTS_MISSING])
 
 
 def _simulated_time(graph: Graph) -> Iterator[Finding]:

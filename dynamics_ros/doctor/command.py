@@ -6,33 +6,31 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rclpy.utilities import remove_ros_args
 
-from dynamics_ros.command_line import INTERRUPTED, show
-from dynamics_ros.errors import DynamicsRosError
+from dynamics_ros.command_line import INTERRUPTED, Block, show
+from dynamics_ros.errors import DynamicsRosError, printable
 from dynamics_ros.model.urdf import parse_urdf
 from dynamics_ros.wire.description_topic import published_description
 
-from .checks import findings
-from .observer import observe
-from .screen import screen
+from .checks import Finding, findings
+from .graph import Endpoint, Graph, Topic, observe
 
 SECONDS = 5.0
 """Observation time [s], long enough for discovery and for statuses at 1 Hz."""
+
+MAX_TOPICS, MAX_FINDINGS = 14, 10
+HEAD = ('  topic', 'rate', 'stamps', 'from', 'to')
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Observe the graph and print the report; return 1 if something is wrong."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     parser = argparse.ArgumentParser(prog='doctor', description=__doc__)
-    parser.add_argument(
-        '--seconds',
-        type=_seconds,
-        default=SECONDS,
-        help='duration of the observation [s] (default: %(default)s)',
-    )
+    duration = 'duration of the observation [s] (default: %(default)s)'
+    parser.add_argument('--seconds', type=_seconds, default=SECONDS, help=duration)
     parser.add_argument(
         '--topic',
         metavar='NAME',
@@ -77,3 +75,66 @@ def _seconds(text: str) -> float:
     if not 0.5 <= seconds <= 600.0:
         raise argparse.ArgumentTypeError(f'{text!r} given, 0.5 to 600 s expected')
     return seconds
+
+
+def screen(graph: Graph, found: Sequence[Finding]) -> Iterator[Block]:
+    """Yield the lines of the report, and a table of topics."""
+    yield (
+        f'ROS_DOMAIN_ID={graph.domain}, looked at for {graph.seconds:g} s: '
+        f'{sum(graph.nodes.values())} nodes, {len(graph.topics)} topics'
+        f'{", /clock is published" if graph.simulated else ""}'
+    )
+    yield ''
+    for name, status in sorted(graph.statuses.items()):
+        count = graph.nodes[name]
+        gone = '  (gone)' if not count else f'  (x{count})' if count > 1 else ''
+        slow = any(x.key == 'kernel calls' and x.value == 'ctypes' for x in status.values)
+        calls = '  (kernels called through ctypes: slower)' if slow else ''
+        yield printable(f'  {name}{gone}  {status.hardware_id}  {status.message}{calls}')
+    if others := sorted(set(graph.nodes) - set(graph.statuses)):
+        yield printable(f'  others: {", ".join(others)}')
+    if graph.nodes:
+        yield ''
+    usual = ('/rosout', '/parameter_events')  # every node has these
+    published = [x for x in graph.topics.values() if x.publishers and x.name not in usual]
+    published.sort(key=lambda topic: (not topic.listened, topic.name))
+    unheard: dict[str, list[str]] = {}
+    rows: list[tuple[str, ...]] = [HEAD]
+    for topic in published:
+        if topic.is_private and not topic.listened and not topic.subscriptions:
+            node = next(x.node for x in topic.publishers if topic.name.startswith(f'{x.node}/'))
+            unheard.setdefault(node, []).append(topic.name.removeprefix(f'{node}/'))
+        else:
+            rows.append(_row(topic))
+    if rows[1:]:
+        yield rows[: MAX_TOPICS + 1]
+    if len(rows) > MAX_TOPICS + 1:
+        yield f'  ... and {len(rows) - MAX_TOPICS - 1} topics more'
+    for node, names in unheard.items():
+        yield printable(f'  nobody listens to {node}/: {", ".join(names)}')
+    if published:
+        yield ''
+    if not found:
+        yield 'nothing is wrong'
+    for finding in found[:MAX_FINDINGS]:
+        yield f'! {printable(finding.problem)}'
+        if finding.advice:
+            yield f'    {finding.advice}'
+    if len(found) > MAX_FINDINGS:
+        yield f'... and {len(found) - MAX_FINDINGS} more'
+
+
+def _row(topic: Topic) -> tuple[str, ...]:
+    rate = f'{topic.rate:.4g} Hz' if topic.rate else f'{topic.count} message'
+    if not topic.count:
+        rate = 'silent' if topic.listened else '' if topic.subscriptions else 'nobody listens'
+    age = '' if topic.age is None else f'{1e3 * topic.age:.1f} ms old'
+    if topic.age is not None and abs(topic.age) >= 1.0:
+        age = f'{topic.age:.4g} s old'
+    cells = topic.name, rate, age, _names(topic.publishers), _names(topic.subscriptions)
+    return tuple(map(printable, ('  ' + cells[0], *cells[1:])))
+
+
+def _names(endpoints: Sequence[Endpoint]) -> str:
+    names = sorted({one.node for one in endpoints})
+    return ', '.join(names[:2]) + (f' +{len(names) - 2}' if len(names) > 2 else '')

@@ -1,35 +1,57 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Data of a ROS graph that was observed for some seconds, and statistics of its messages."""
+"""Observation of a ROS graph for some seconds: nodes, topics, and statistics of their messages.
+
+It disturbs nothing: nodes of this package compute an output only while somebody subscribes, so
+outputs without other subscribers are not subscribed to.
+"""
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib import import_module
 from itertools import pairwise
 from statistics import median
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from diagnostic_msgs.msg import DiagnosticStatus
-from rclpy.qos import QoSProfile
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
+from rclpy.signals import SignalHandlerOptions
+from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
+from dynamics_ros.files import use_writable_log_folder
 from dynamics_ros.wire.cdr import MalformedMessageError, stamp_of
+
+if TYPE_CHECKING:  # newer releases have it elsewhere
+    from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 CLOCK = '/clock'
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 OUTPUTS = ': outputs'
 """Suffix of the name of a status that a node of this package publishes."""
 
+LOOK_PERIOD = 0.25
+"""Period between two discovery checks [s]."""
+
+NOT_DISCOVERED = '_NODE_NAME_UNKNOWN_'
+"""Name of the node of an endpoint that is discovered before its node."""
 
 MAX_AGES = 10000
 """Largest number of stamps kept per topic."""
 
 MIN_ELAPSED = 0.5
 """Shortest time over which the advance of stamps is judged [s]."""
+
+_QOS = QoSProfile(depth=1000, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
 class Endpoint(NamedTuple):
@@ -129,3 +151,119 @@ class Graph:
     statuses: dict[str, DiagnosticStatus] = field(default_factory=dict)
     simulated: bool = False
     described: tuple[str, ...] = ()
+
+
+def observe(seconds: float, arguments: list[str] | None = None) -> Graph:
+    """Observe the graph of this ROS domain.
+
+    Args:
+        seconds: observation time [s].
+        arguments: ROS arguments, as after ``--ros-args``.
+    """
+    use_writable_log_folder()
+    context = rclpy.Context()
+    rclpy.init(args=arguments, context=context, signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        # A leading underscore hides the node from `ros2 node list`.
+        node = Node(f'_dynamics_ros_doctor_{os.getpid()}', context=context)
+        executor = SingleThreadedExecutor(context=context)
+        executor.add_node(node)
+        graph = Graph(context.get_domain_id(), seconds)
+        observer = _Observer(node, graph)
+        until = time.monotonic() + seconds
+        look_at = 0.0
+        while (now := time.monotonic()) < until:
+            if now >= look_at:
+                observer.look()
+                look_at = now + LOOK_PERIOD
+            executor.spin_once(timeout_sec=0.05)
+        observer.look()
+        executor.shutdown()
+        node.destroy_node()
+    finally:
+        rclpy.try_shutdown(context=context)
+    for topic in graph.topics.values():
+        topic.summarize()
+    return graph
+
+
+class _Observer:
+    """Fills a graph."""
+
+    def __init__(self, node: Node, graph: Graph) -> None:
+        self._node, self._graph = node, graph
+        self._clock = 0.0
+        subscribe = node.create_subscription
+        subscribe(DiagnosticArray, '/diagnostics', self._on_diagnostics, _QOS.depth)
+        newest = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+        subscribe(Clock, CLOCK, self._on_clock, newest)
+
+    def look(self) -> None:
+        """Discover nodes and subscribe to new topics."""
+        node, graph = self._node, self._graph
+        own = node.get_fully_qualified_name()
+        graph.nodes.clear()
+        for name, namespace in node.get_node_names_and_namespaces():
+            graph.nodes[_full(namespace, name)] += 1
+        del graph.nodes[own]
+        for name, types in node.get_topic_names_and_types():
+            publishers = _endpoints(node.get_publishers_info_by_topic(name), own)
+            subscriptions = _endpoints(node.get_subscriptions_info_by_topic(name), own)
+            if not publishers and not subscriptions:
+                continue
+            topic = graph.topics.setdefault(name, Topic(name))
+            topic.publishers, topic.subscriptions = publishers, subscriptions
+            if not topic.listened and self._is_of_interest(topic):
+                self._listen(topic, types[0])
+
+    def _is_of_interest(self, topic: Topic) -> bool:
+        """Whether a topic is an input, or an output with subscribers, with a rate to measure."""
+        if not topic.publishers or len(topic.types) > 1 or topic.name == CLOCK:
+            return False
+        # Without the name of its node, an output looks like an input.
+        if any(one.node.endswith(NOT_DISCOVERED) for one in topic.publishers):
+            return False
+        if JOINT_STATE in topic.types and not topic.is_private:
+            return True
+        latched = DurabilityPolicy.TRANSIENT_LOCAL
+        if any(one.qos.durability == latched for one in topic.publishers):
+            return False
+        ends = {one.node for one in (*topic.publishers, *topic.subscriptions)}
+        return bool(topic.subscriptions) and not ends.isdisjoint(self._graph.statuses)
+
+    def _listen(self, topic: Topic, name: str) -> None:
+        package, _, own = name.partition('/msg/')
+        try:
+            kind = getattr(import_module(f'{package}.msg'), own)
+        except (ImportError, AttributeError):  # its package is not installed
+            return
+        first = next(iter(kind.get_fields_and_field_types().values()), '')
+        stamped = first in ('std_msgs/Header', 'builtin_interfaces/Time')
+
+        def take(data: bytes) -> None:
+            now = self._clock if self._graph.simulated else time.time()
+            topic.take(data, now, stamped=stamped, joints=name == JOINT_STATE)
+
+        topic.listened = True
+        self._node.create_subscription(kind, topic.name, take, _QOS, raw=True)
+
+    def _on_clock(self, message: Clock) -> None:
+        self._clock = message.clock.sec + 1e-9 * message.clock.nanosec
+        self._graph.simulated = True
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            if status.name.endswith(OUTPUTS):
+                self._graph.statuses['/' + status.name.removesuffix(OUTPUTS)] = status
+
+
+def _full(namespace: str, name: str) -> str:
+    return f'{namespace.rstrip("/")}/{name}'
+
+
+def _endpoints(infos: list[TopicEndpointInfo], own: str) -> tuple[Endpoint, ...]:
+    found = (
+        Endpoint(_full(one.node_namespace, one.node_name), one.topic_type, one.qos_profile)
+        for one in infos
+    )
+    return tuple(one for one in found if one.node != own)

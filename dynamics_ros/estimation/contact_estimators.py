@@ -23,12 +23,10 @@ from .contact_settings import (
 from .effort_model import EffortModel
 from .legged import FootContactEstimator
 from .observers import OBSERVERS, StaticObserver, TorqueObserver
-from .samples.robot_state import RobotState
 from .samples.sample_filter import SampleFilter
-from .uncertainty.friction_adaptation import MIN_SPEED, FrictionAdaptation
+from .uncertainty.friction_adaptation import FrictionAdaptation
 from .uncertainty.thresholds import (
     by_effort_limit,
-    motion_scales,
     sigmas_for_rate,
 )
 from .uncertainty.unexplained import Unexplained
@@ -114,29 +112,17 @@ def unexplained(robot: Robot, values: ContactSettings) -> Unexplained | None:
 
 
 def adaptation(
-    robot: Robot, values: ContactSettings, observer: Callable[[], TorqueObserver]
+    robot: Robot, values: ContactSettings, model: EffortModel
 ) -> FrictionAdaptation | None:
-    """Creates the adaptation of dry friction; None if it is disabled or friction is not modeled.
-
-    Args:
-        observer: returns the active observer, which receives the changes.
-    """
-    given, model = values.adaptation, observer().effort_model
+    """Creates the adaptation of dry friction; None if it is disabled or friction is not modeled."""
+    given = values.adaptation
     if not given.enabled or values.observer.kind == StaticObserver.kind:
         return None
     bound = None
     if given.bound:
         bound = per_velocity(robot, given.bound, 'adaptation.bound', base=0.0)
-
-    def apply(coulomb: Array) -> None:
-        adapted = observer()
-        adapted.change_effort_model(adapted.effort_model.with_values(coulomb=coulomb))
-
     return FrictionAdaptation(
-        *(model.coulomb, model.stribeck, model.speeds[0], bound),
-        time_constant=given.time_constant,
-        speed=MIN_SPEED * model.motion,
-        apply=apply,
+        model.coulomb, model.stribeck, bound, time_constant=given.time_constant
     )
 
 
@@ -149,7 +135,6 @@ def observer(robot: Robot, values: ContactSettings, kind: str) -> TorqueObserver
         effort_model=effort_model(robot, values.effort, values.friction),
         max_gap=values.observer.max_gap,
         effort_sampling=values.effort.sampling,
-        transition_time=values.observer.transition_time,
         velocity_differenced=of('effort.velocity_differenced'),
         velocity_cutoff=of('effort.velocity_cutoff'),
     )
@@ -180,11 +165,7 @@ def effort_model(robot: Robot, effort: EffortSettings, friction: FrictionSetting
     )
 
 
-def sample_filter(
-    robot: Robot,
-    values: ContactSettings,
-    consistent: Callable[[RobotState, RobotState], bool],
-) -> SampleFilter:
+def sample_filter(robot: Robot, values: ContactSettings) -> SampleFilter:
     """Creates a sample filter for joint states."""
     of = joint_values(robot, values)
     return SampleFilter(
@@ -192,9 +173,7 @@ def sample_filter(
         velocity_noise=of('effort.velocity_noise'),
         effort_noise=of('effort.noise'),
         effort_scale=of('effort.scale', 1.0),
-        motion=motion_scales(robot),
         max_gap=values.observer.max_gap,
-        consistent=consistent,
     )
 
 

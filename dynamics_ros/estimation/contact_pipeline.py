@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_ros.algorithms.joint_friction import smooth_sign
 from dynamics_ros.reasons import Explanation, Names, Reason
 
 from . import contact_estimators as estimators
@@ -33,6 +34,9 @@ Stamps = NDArray[np.int64]
 WAITING = 'the first joint state is held until the next one arrives'
 FIRST_INTERVAL, SAME_INTERVAL = 1e-3, 0.2
 """Sample interval assumed until it has been measured [s]; relative change that is ignored."""
+
+CHECK_PERIOD = 100_000_000
+"""Time between two samples of the slow checks, of efforts, residuals and friction [ns]."""
 
 NO_KERNEL = '{} are published once their kernel is compiled'
 
@@ -68,28 +72,24 @@ class ContactPipeline:
         self.joint_names = tuple(robot.joint_v_indices)
         self.joint_indices = index_of([*robot.joint_v_indices.values()])
         self.unavailable_reason = self.warning = ''
-        self.samples = estimators.sample_filter(
-            robot,
-            values,
-            lambda *states: self.observer.explains(*((x.time, x.q, x.v, x.effort) for x in states)),
-        )
+        self.samples = estimators.sample_filter(robot, values)
         self.estimated_state: RobotState | None = None
         self.observer = estimators.observer(robot, values, values.observer.kind)
-        # Observer while velocities are missing, and the state before.
-        self._static: TorqueObserver | None = None
         self._before: RobotState | None = None
-        self.adaptation = estimators.adaptation(robot, values, lambda: self.observer)
+        model = self.observer.effort_model
+        self.adaptation = estimators.adaptation(robot, values, model)
         self.estimator = estimators.wrench_estimator(robot, values, self.frames)
         self.detector = estimators.detector(robot, values)
         self.feet = estimators.feet(robot, values)
         residuals = estimators.unexplained(robot, values)
         held = None if residuals is None else residuals.standing
-        model = self.observer.effort_model
         self.effort_check = EffortCheck(robot, model, friction=held)
         self.effort_watch = EffortWatch(robot, model, values.effort.sampling)
-        self.residuals = ResidualWatch(robot)
+        self.residuals = ResidualWatch(robot, model.speeds[0])
+        # Stamps of the last and the next sample of the slow checks [ns].
+        self._checked = self._next_check = 0
         self.uncertain_frames: frozenset[str] = frozenset()
-        self.tare = Tare(robot.nv, window=values.tare.window, max_velocity=AT_REST * model.motion)
+        self.tare = Tare(robot.nv, max_velocity=AT_REST * model.motion)
         self._at_rest = AT_REST * model.motion
         self._momentum_noise: Array | None = None
         self._interval, self._stated = FIRST_INTERVAL, np.full(robot.nv, np.inf)
@@ -117,13 +117,13 @@ class ContactPipeline:
                 self.observer.change_effort_model(model)
                 if self.adaptation is not None and other.adaptation is not None:
                     self.adaptation.inherit(other.adaptation)
+                    self._apply_friction()
             report = other.effort_check.report
             if report is not None and not report.advice:
                 # The old report may be due to a payload that is known now.
                 self.effort_check.report = report
-        if ours.tare == theirs.tare:
-            self.tare = other.tare
-            self.tare.restart()
+        self.tare = other.tare
+        self.tare.restart()
         self._update_noise()
 
     def update(self, state: RobotState) -> ExternalTorques | None:
@@ -153,6 +153,11 @@ class ContactPipeline:
         if state.effort_missing:
             text = f'no effort of {", ".join(state.effort_missing)}'
             return Explanation(Reason.EFFORT_MISSING, text)
+        if state.velocity_missing and self.observer.kind != StaticObserver.kind:
+            text = (
+                f'no velocity of {", ".join(state.velocity_missing)}: set observer.kind to static'
+            )
+            return Explanation(Reason.VELOCITY_MISSING, text)
         if not state.time:
             text = 'joint_states carry no stamp, which the observer needs'
             return Explanation(Reason.STAMP_MISSING, text)
@@ -180,13 +185,18 @@ class ContactPipeline:
                 for runs in self.samples.take_all(states.part(begin, states.size)):
                     end = begin + len(runs)
                     while begin < end:
-                        self.warning = ''
                         self.detector.unlatch()
-                        count, estimates = self._estimate_all(
-                            states.part(begin, end), runs[begin - end :]
-                        )
+                        some, these = states.part(begin, end), runs[begin - end :]
+                        count = self._batch_size(some, these)
                         begin += count
-                        self._update_warning(int(states.time[begin - 1]))
+                        self.estimated_state = states.row(begin - 1)
+                        if count == 1:
+                            self._external = self._estimate(self.estimated_state, these[0])
+                            estimates = self._last()
+                        else:
+                            estimates = self._estimate(some.part(0, count), these)
+                            self._external = estimates and estimates.row(count - 1)
+                        self._update_warning(self.estimated_state.time)
                         yield count, estimates
             if begin < states.size:
                 begin += 1
@@ -204,84 +214,53 @@ class ContactPipeline:
             values[np.newaxis],
             [report],
             None if deviation is None else deviation[np.newaxis],
-            self.detector.contact_thresholds[np.newaxis],
+            self.detector.thresholds[0][np.newaxis],
         )
 
-    def _estimate(self, state: RobotState, runs: Array) -> ExternalTorques | None:
-        """Estimates external torques from a plausible state; None if that is impossible.
+    def _estimate(self, states: RobotState, runs: Array) -> Any:
+        """Estimates external torques from plausible states; None if that is impossible.
 
         Args:
-            state: the state.
-            runs: (2, nv) ``effort_runs`` at this state.
-        """
-        self.unavailable_reason = self.warning = ''
-        observer, v = self.observer, state.v
-        if state.velocity_missing:
-            observer, v = self._without_velocity(state)
-        else:
-            self._static = self._before = None
-        if self.effort_check.wants(state.time):
-            self.effort_check.add(state.time, state.q, v, state.effort)
-        if self.effort_watch.contradicts(state.q, v, state.effort, runs):
-            self._reject_efforts()
-            return None
-        raw = observer.update(state.time, state.q, v, state.effort)
-        compared = self._compare(observer, raw, state, v)
-        if compared is None:
-            return None
-        if compared.excess > 0.0 and self._stands_still(v, compared, runs):
-            self._reject_efforts()
-            return None
-        report = self.detector.take(state.time, compared)
-        self._learn(observer, state, v, compared, [report])
-        return ExternalTorques(compared.values, report, compared.deviation)
-
-    def _without_velocity(self, state: RobotState) -> tuple[TorqueObserver, Array]:
-        """Returns an observer by gravity alone, and velocities from the state before."""
-        before, self._before = self._before, state
-        v = state.v
-        if before is not None and state.time > before.time:
-            v = self.robot.difference(before.q, state.q) / ((state.time - before.time) * 1e-9)
-        if self.observer.kind == StaticObserver.kind:
-            return self.observer, v
-        if self._static is None:
-            self._static = estimators.observer(self.robot, self.values, StaticObserver.kind)
-        self.warning = Explanation(
-            Reason.VELOCITY_MISSING,
-            'by gravity alone, not valid in motion: no velocity of '
-            f'{", ".join(state.velocity_missing)}',
-        )
-        return self._static, v
-
-    def _estimate_all(self, states: RobotState, runs: Array) -> tuple[int, Estimates | None]:
-        """Estimates external torques from the first of several consecutive plausible states.
-
-        Args:
-            states: n states, at least one.
-            runs: (n, 2, nv) ``effort_runs`` at each state.
+            states: a state, or several as ``_batch_size`` allows.
+            runs: (2, nv) ``effort_runs`` at this state; not used for several.
 
         Returns:
-            The number of states used and their estimates; None if no estimate is possible.
+            ``ExternalTorques`` of a state, ``Estimates`` of several.
         """
-        count = self._batch_size(states, runs)
-        if count == 1:
-            self.estimated_state = states.row(0)
-            self._external = self._estimate(self.estimated_state, runs[0])
-            return 1, self._last()
-        self.unavailable_reason = ''
-        states, observer = states.part(0, count), self.observer
-        raw = observer.update(states.time, states.q, states.v, states.effort)
-        compared, estimates = self._compare(observer, raw, states, states.v), None
-        if compared is not None:
-            reports = self.detector.take_all(states.time, compared)
-            self._learn(observer, states, states.v, compared, reports)
-            thresholds = self.detector.constants[0] + compared.added
-            estimates = Estimates(states, compared.values, reports, compared.deviation, thresholds)
-        for i in picked(states.time, self.effort_check):
-            self.effort_check.add(int(states.time[i]), states.q[i], states.v[i], states.effort[i])
-        self.estimated_state = states.row(count - 1)
-        self._external = estimates and estimates.row(count - 1)
-        return count, estimates
+        self.unavailable_reason = self.warning = ''
+        observer, v, times = self.observer, states.v, states.time
+        single = isinstance(times, int)
+        if states.velocity_missing:
+            before, self._before = self._before, states
+            if before is not None and times > before.time:
+                v = self.robot.difference(before.q, states.q) / ((times - before.time) * 1e-9)
+        within = single and self._checked <= times < self._next_check
+        checks = () if within else self._checks(times)
+        for i in checks:
+            sample = (times, states.q, v, states.effort)
+            self.effort_check.add(
+                *(sample if single else (int(times[i]), *(x[i] for x in sample[1:])))
+            )
+        if single and self.effort_watch.contradicts(states.q, v, states.effort, runs):
+            self._reject_efforts()
+            return None
+        raw = observer.update(times, states.q, v, states.effort)
+        compared = self._compare(observer, raw, states, v)
+        if compared is None:
+            return None
+        if single:
+            if compared.excess > 0.0 and self._stands_still(v, compared, runs):
+                self._reject_efforts()
+                return None
+            report = self.detector.take(times, compared)
+            if checks:
+                self._check(observer, states, v, compared, report)
+            return ExternalTorques(compared.values, report, compared.deviation)
+        reports = self.detector.take_all(times, compared)
+        for i in checks:
+            self._check(observer, states.row(i), v[i], compared.row(i), reports[i])
+        thresholds = self.detector.constants[0] + compared.added
+        return Estimates(states, compared.values, reports, compared.deviation, thresholds)
 
     def _compare(
         self, observer: TorqueObserver, raw: Array, states: RobotState, v: Array
@@ -319,60 +298,62 @@ class ContactPipeline:
         """Returns how many consecutive states can be estimated in one batch, at least one."""
         if states.size == 1 or states.velocity_missing:
             return 1
-        count = self.observer.batch_size(states.time)
-        if self.adaptation is not None:
-            count = self.adaptation.batch_size(states.time[:count])
-        if self._measures and not self.observer.unsettled(int(states.time[0])):
+        count, residuals = self.observer.batch_size(states.time), self.residuals
+        first = int(states.time[0])
+        if first < self._checked or (self._measures and not self.observer.unsettled(first)):
             return 1  # the interval is measured, and thresholds change
-        count = self.residuals.batch_size(states.time[:count])
+        # Until thresholds and friction may change, if each check finds a joint in motion.
+        due = max(first, self._next_check) + (CHECK_EVERY - residuals.fresh - 1) * CHECK_PERIOD
+        count = min(count, int(states.time.searchsorted(due)) + 1)
         return max(1, self.effort_watch.unsuspicious(states.part(0, count), runs[:count]))
 
-    def _learn(
+    def _checks(self, times: int | Stamps) -> list[int]:
+        """Returns the indices of the samples for the slow checks, one per ``CHECK_PERIOD``."""
+        found, i = [], 0
+        stamps = [times] if isinstance(times, int) else times
+        while i < len(stamps):
+            stamp = int(stamps[i])
+            if not self._checked <= stamp < self._next_check:
+                found.append(i)
+                self._checked, self._next_check = stamp, stamp + CHECK_PERIOD
+            i = max(i + 1, int(np.searchsorted(stamps, self._next_check)))
+        return found
+
+    def _check(
         self,
         observer: TorqueObserver,
-        states: RobotState,
+        state: RobotState,
         v: Array,
         compared: Compared,
-        reports: Sequence[ContactReport],
+        report: ContactReport,
     ) -> None:
-        """Compares torques with their stated deviation at rest and adapts the friction."""
-        residuals, times = self.residuals, states.time
-        if self.adaptation is None and isinstance(times, int) and not residuals.wants(times):
-            return
-        usable = observer.event not in IGNORED and not states.stale
-        if self.adaptation is not None and observer is self.observer:
-            raw = np.atleast_2d(compared.values) + self.tare.offset
-            above = np.reshape(compared.above, (len(reports), -1)).max(axis=1)
-            last = len(reports) - 1
-            stamps, speeds = np.atleast_1d(times), np.atleast_2d(v)
-            for i, report in enumerate(reports):
-                suspected = report.state is not NO_CONTACT or bool(above[i])
-                if suspected or i == last:
-                    self.adaptation.add(int(stamps[i]), speeds[i], raw[i], suspected, usable)
-        if not usable or observer.kind == StaticObserver.kind:
-            return
-        if isinstance(times, int):
-            self._watch(times, compared, v)
-            return
-        for i in picked(times, residuals):
-            self._watch(int(times[i]), compared.row(i), v[i])
-
-    def _watch(self, stamp: int, compared: Compared, v: Array) -> None:
-        """Adds a state to the comparison of torques with their stated deviation."""
-        if not self.residuals.wants(stamp):
+        """Adds a sample to the comparison of torques with their stated deviation."""
+        if observer.event in IGNORED or state.stale or observer.kind == StaticObserver.kind:
             return
         values, stated, deviation = compared.values, self._stated, compared.deviation
+        raw = values + self.tare.offset
+        friction, adaptation = raw, self.adaptation
+        if adaptation is not None:
+            dry = np.array([smooth_sign(*x) for x in zip(v, observer.effort_model.speeds[0])])
+            friction = raw - adaptation.change * dry
+            if report.state is not NO_CONTACT or compared.excess > 0.0:
+                adaptation.suspect(state.time, raw)
         if deviation is not None:
             # Scaled to the deviation that is stated at rest.
             known = np.isfinite(stated) & (deviation > 0.0)
             values = values * np.divide(stated, deviation, np.ones_like(values), where=known)
-        raw = values + self.tare.offset
         above = 0.0 * raw
         if not self.values.thresholds.contact:
             # Given thresholds are those of a user, and stay.
             threshold = self.detector.constants[0] + compared.added
             above = np.abs(compared.values) - threshold + self.residuals.increase
-        self.residuals.add(stamp, raw, v, above)
+        self.residuals.add(values + self.tare.offset, v, above, friction)
+
+    def _apply_friction(self) -> None:
+        """Passes the adapted dry friction to the observer."""
+        if self.adaptation is not None:
+            model = self.observer.effort_model.with_values(coulomb=self.adaptation.coulomb)
+            self.observer.change_effort_model(model)
 
     def _reject_efforts(self) -> None:
         """Reports why efforts are invalid; the observer restarts once they are valid again."""
@@ -410,17 +391,13 @@ class ContactPipeline:
         self, state: RobotState, deviation: Array | None
     ) -> tuple[NDArray[np.bool_] | None, Array | None]:
         """Returns the mask of ignored joints and the deviation beyond the stated one at rest."""
-        excess = self.detector.beyond_rest(deviation)
-        if self.adaptation is not None:
-            added = self.adaptation.uncertainty(state.v)
-            excess = added if excess is None else np.hypot(excess, added)
-        return state.stale_mask if state.stale else None, excess
+        return state.stale_mask if state.stale else None, self.detector.beyond_rest(deviation)
 
     def reset(self) -> None:
         """Clears a latched collision and restarts the observer; the tare stays."""
         self.observer.reset()
         self.samples.restart()
-        self._static = self._before = None
+        self._before = None
         self._external = None
         self.detector.reset()
         self.tare.restart()
@@ -478,8 +455,12 @@ class ContactPipeline:
 
     def _update_warning(self, stamp: int) -> None:
         residuals = self.residuals
-        if residuals.fresh >= CHECK_EVERY and residuals.judge(self.tare.offset, self._stated):
-            self._update_noise()
+        if residuals.fresh >= CHECK_EVERY:
+            if residuals.judge(self.tare.offset, self._stated):
+                self._update_noise()
+            if self.adaptation is not None:
+                self.adaptation.update(stamp, residuals.excess_friction())
+                self._apply_friction()
         self._find_warning(stamp)
         if residuals.advice:
             self.warning = Explanation.joined((self.warning, residuals.advice))
@@ -498,17 +479,3 @@ class ContactPipeline:
             self.warning = Explanation(Reason.OTHER, 'refused: ', refused)
         elif self.feet is not None and not self.feet.ready:
             self.warning = NO_KERNEL.format('foot contacts')
-
-
-def picked(stamps: Stamps, consumer: ResidualWatch | EffortCheck) -> Iterator[int]:
-    """Yields the indices of consecutive samples that a consumer uses.
-
-    Args:
-        stamps: (n) ns, increasing.
-        consumer: must process each yielded sample before the next one is requested.
-    """
-    i = 0
-    while i < len(stamps):
-        if consumer.wants(int(stamps[i])):
-            yield i
-        i = max(i + 1, int(stamps.searchsorted(consumer.next)))

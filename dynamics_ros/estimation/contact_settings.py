@@ -195,7 +195,7 @@ class ObserverSettings:
         'momentum',
         'momentum; momentum_third_order: same delay, less noise, for velocities that are '
         'differences of encoder positions; '
-        'static: gravity alone, also used while joints report no velocity',
+        'static: gravity alone, for robots that report no velocities',
         choices=KINDS,
     )
     gain: tuple[float, ...] = parameter(
@@ -210,13 +210,6 @@ class ObserverSettings:
         'The observer restarts after a longer gap between stamps',
         unit='s',
         minimum=1e-4,
-        maximum=MAX_DURATION,
-    )
-    transition_time: float = parameter(
-        0.5,
-        'Duration of the transition to another payload or gravity',
-        unit='s',
-        minimum=0.0,
         maximum=MAX_DURATION,
     )
 
@@ -301,13 +294,6 @@ class FeetSettings:
 
 
 @dataclass(frozen=True)
-class TareSettings:
-    """Settings of taring, which sets the present external torques to zero."""
-
-    window: float = parameter(1.0, 'Averaging time', unit='s', minimum=0.01, maximum=MAX_DURATION)
-
-
-@dataclass(frozen=True)
 class AdaptationSettings:
     """Adaptation of dry friction to a slow drift, e.g. of temperature, in free motion."""
 
@@ -346,5 +332,4 @@ class ContactSettings:
     wrench: WrenchSettings = field(default_factory=WrenchSettings)
     thresholds: ThresholdSettings = field(default_factory=ThresholdSettings)
     feet: FeetSettings = field(default_factory=FeetSettings)
-    tare: TareSettings = field(default_factory=TareSettings)
     adaptation: AdaptationSettings = field(default_factory=AdaptationSettings)

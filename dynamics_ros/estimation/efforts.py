@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 Vector = NDArray[np.float64]
 
-WINDOW, SPACING, MIN_SAMPLES = 300_000_000, 10_000_000, 10
-"""Averaging time at rest [ns], minimum time between its samples [ns], and their minimum number."""
+WINDOW, MIN_SAMPLES = 300_000_000, 4
+"""Averaging time at rest [ns], and its minimum number of samples."""
 
 AGAIN = 5 * 10**9
 """Time after a report before the next check [ns]."""
@@ -100,7 +100,6 @@ class EffortCheck:
     """Checks reported efforts whenever the robot is at rest, at most every few seconds.
 
     Attributes:
-        next: stamp from which on a sample is needed [ns].
         report: the last report; None before the first. After a report that all is as expected, a
             mere mismatch with the weight is taken for a contact or a load and not reported.
     """
@@ -128,15 +127,11 @@ class EffortCheck:
         self._friction = friction
         self._max_velocity = AT_REST * model.motion
         self._efforts: list[Vector] = []
-        self._begin = self._last = self.next = 0
-
-    def wants(self, stamp: int) -> bool:
-        """Whether a sample with the given stamp [ns] is needed."""
-        return stamp >= self.next or stamp < self._last
+        self._begin = self._last = self._next = 0
 
     def add(self, stamp: int, q: Vector, v: Vector, effort: Vector) -> None:
         """Adds a sample: stamp [ns], configuration, velocity and reported effort."""
-        if not self.wants(stamp):
+        if self._last <= stamp < self._next:
             return
         if stamp <= self._last or (np.abs(v) > self._max_velocity).any():
             self._efforts = []
@@ -144,10 +139,10 @@ class EffortCheck:
             if not self._efforts:
                 self._begin = stamp
             self._efforts.append(effort)
-        self._last, self.next = stamp, stamp + SPACING
+        self._last = stamp
         if len(self._efforts) >= MIN_SAMPLES and stamp - self._begin >= WINDOW:
             verdict, ratio = self._verdict(q, np.mean(self._efforts, axis=0))
-            self._efforts, self.next = [], stamp + AGAIN
+            self._efforts, self._next = [], stamp + AGAIN
             expected = self.report is not None and self.report.verdict is EffortVerdict.EXPECTED
             if not (expected and verdict in DOUBTFUL):
                 self.report = EffortReport(verdict, _advice(verdict, ratio))

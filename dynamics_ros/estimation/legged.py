@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from dynamics_ros.computed_once import computed_once
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import Step
-from dynamics_ros.multibody.arguments import check_not_negative, check_positive, finite_vector
+from dynamics_ros.multibody.arguments import check_not_negative
 
 from .wrench import LENGTH_SCALE, SINGULAR_THRESHOLD, WRENCH_PRIOR, JointNoise, frame_list
 
@@ -80,7 +80,6 @@ class FootContactEstimator:
         momentum_gain: ArrayLike = 0.0,
         velocity_noise: ArrayLike = 0.0,
         friction: float = 0.6,
-        normal: ArrayLike = (0.0, 0.0, 1.0),
     ) -> None:
         """Creates an estimator with all feet in the air.
 
@@ -90,8 +89,7 @@ class FootContactEstimator:
             effort_noise: standard deviation of an external torque, number or (nv) [Nm or N].
             momentum_gain, velocity_noise: noise of velocities after the observer, see
                 ``WrenchEstimator``.
-            friction: coefficient mu of the friction cone.
-            normal: (3) upward normal of the ground in the root frame.
+            friction: coefficient mu of the friction cone about the z axis of the root frame.
 
         Raises:
             UnknownFrameError: a frame that the robot does not have.
@@ -102,9 +100,6 @@ class FootContactEstimator:
                 'robot', f'its root joint is {robot.model.root_joint}', "root_joint='floating'"
             )
         check_not_negative('friction', friction)
-        direction = finite_vector('normal', normal, 3)
-        length = float(np.linalg.norm(direction))
-        check_positive('normal', length)
         self._robot = robot
         self.feet = tuple(frame_list(robot, 'frames', feet))
         if not self.feet or len(set(self.feet)) < len(self.feet):
@@ -116,7 +111,7 @@ class FootContactEstimator:
         force_threshold = THRESHOLD_SHARE * weight / len(self.feet)
         wrench_settings = np.array([LENGTH_SCALE, SINGULAR_THRESHOLD, WRENCH_PRIOR])
         numbers = np.array(force_threshold), np.array(friction)
-        self._constants = wrench_settings, direction / length, *numbers
+        self._constants = wrench_settings, np.array([0.0, 0.0, 1.0]), *numbers
         self.reset()
 
     def compile(self, *, wait: bool = False) -> None:

@@ -25,7 +25,7 @@ from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation.samples.cadence import Cadence
 from dynamics_ros.estimation.samples.timeline import JUMP_NS
 from dynamics_ros.kernels import InTurn
-from dynamics_ros.multibody.arguments import check_not_negative, check_positive, per_entry
+from dynamics_ros.multibody.arguments import check_positive, per_entry
 from dynamics_ros.reasons import Explanation, Figure, Reason
 
 from .effort_model import EffortModel
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
 
 Vector = NDArray[np.float64]
 Stamps = NDArray[np.int64]
-
-Sample = tuple[int, Vector, Vector, Vector]
-"""Stamp [ns], configuration, velocity, effort as reported."""
 
 GAIN = 75.0
 """Default K [1/s]. A step shows 1 - exp(-K t) after a time t, enough to see 10 N at the hand within
@@ -89,9 +86,9 @@ class TorqueObserver:
     """Base class of the observers: handles time stamps, restarts and changes of the robot.
 
     Attributes:
-        robot: robot whose dynamics are subtracted, in a transition the new one.
+        robot: robot whose dynamics are subtracted.
         gain: (nv) [1/s].
-        max_gap, transition_time: those of the arguments [s].
+        max_gap: that of the arguments [s].
         effort_model: meaning of the reported efforts.
     """
 
@@ -105,7 +102,6 @@ class TorqueObserver:
         effort_model: EffortModel | None = None,
         max_gap: float = 0.1,
         effort_sampling: str = 'instant',
-        transition_time: float = 0.5,
         velocity_differenced: ArrayLike = 0.0,
         velocity_cutoff: ArrayLike = 0.0,
     ) -> None:
@@ -119,7 +115,6 @@ class TorqueObserver:
             max_gap: longest time between samples without a restart [s].
             effort_sampling: 'instant' if the effort is the torque at the stamp, as from a sensor;
                 'interval' if it was held since the previous sample, as simulators report it.
-            transition_time: duration of the transition to another payload or gravity [s].
             velocity_differenced: number or (nv), share of the velocity noise variance that is due
                 to differentiated positions; the stated noise depends on it.
             velocity_cutoff: number or (nv), cutoff of the driver's filter of them; 0: none [Hz].
@@ -128,7 +123,6 @@ class TorqueObserver:
             InvalidArgumentError: a value has a wrong shape or is out of range.
         """
         check_positive('max_gap', max_gap)
-        check_not_negative('transition_time', transition_time)
         if effort_sampling not in EFFORT_SAMPLINGS:
             raise InvalidArgumentError(
                 'effort_sampling', repr(effort_sampling), f'one of {EFFORT_SAMPLINGS}'
@@ -141,7 +135,6 @@ class TorqueObserver:
         if size != robot.nv:
             raise InvalidArgumentError('effort_model', f'{size} joints', f'nv = {robot.nv}')
         self.max_gap = float(max_gap)
-        self.transition_time = float(transition_time)
         self._max_gap_ns, self._sampling = round(max_gap * 1e9), effort_sampling
         self._settling = round(SETTLED_AFTER / float(self.gain.min()) * 1e9)
         share = per_entry('velocity_differenced', velocity_differenced, robot.nv, least=0.0)
@@ -198,19 +191,17 @@ class TorqueObserver:
 
     def reset(self) -> None:
         """Clears all state except the counts; the next sample starts the observer."""
-        self._estimate = self._bias = self._zero
+        self._estimate = self._zero
         self._memory = np.zeros((MEMORY, len(self._zero)))
-        self._previous: Robot | None = None
-        self._changed: tuple[int, Vector] | None = None
+        self._robot_changed = False
         self._restart: str = ObserverEvent.STARTED.value
         self._stamp: int | None = None
         self._started, self._event = 0, ObserverEvent.STARTED
 
     def change_robot(self, robot: Robot) -> None:
-        """Changes payload or gravity without a step of the estimate.
+        """Changes payload or gravity; the estimate follows with its time constant 1 / gain.
 
-        The difference of the weights is added to the estimate at once, and fades within
-        ``transition_time``.
+        The next sample only begins an interval, since its momentum is that of another robot.
 
         Raises:
             InvalidArgumentError: the new robot has different velocities.
@@ -219,8 +210,7 @@ class TorqueObserver:
             raise InvalidArgumentError('robot', f'nv = {robot.nv}', f'nv = {self.robot.nv}')
         if robot is self.robot:
             return
-        if self._stamp is not None:
-            self._previous = self._previous or self.robot
+        self._robot_changed = True
         self.robot, self._kernel = robot, self._kernel_of(robot)
 
     def change_effort_model(self, effort_model: EffortModel) -> None:
@@ -260,17 +250,12 @@ class TorqueObserver:
         before = self._stamp
         if before is None or not 0 < (interval := time - before) <= self._max_gap_ns:
             return self._out_of_order(time, q, v, effort)
-        if self._cadence.uneven(time):
+        if self._robot_changed or self._cadence.uneven(time):
             return self._skip_interval(time, q, v, effort)
-        if self._previous is not None:
-            estimate = self._change(q, v, effort)
-        else:
-            estimate, self._memory = self._kernel.call(
-                q, v, effort, self._memory, interval * 1e-9, self._settings
-            )
-            self._estimate = self._memory[0]
-        if self._changed is not None:
-            estimate = self._faded(time)
+        estimate, self._memory = self._kernel.call(
+            q, v, effort, self._memory, interval * 1e-9, self._settings
+        )
+        self._estimate = self._memory[0]
         self._stamp, self._event = time, UPDATED
         self._cadence.take(time)
         self._updated += 1
@@ -296,7 +281,7 @@ class TorqueObserver:
             stamps: (n) ns.
         """
         before = self._stamp
-        if len(stamps) == 1 or before is None or self._previous or self._changed:
+        if len(stamps) == 1 or before is None or self._robot_changed:
             return 1
         steps = np.diff(stamps, prepend=before)
         other = (steps <= 0) | (steps > self._max_gap_ns)
@@ -328,29 +313,11 @@ class TorqueObserver:
         tau: Vector = self.robot.kernel('torque_on_bodies').call(q, v, effort, self._settings)
         return tau
 
-    def explains(self, first: Sample, second: Sample) -> bool:
-        """Whether assuming the first sample to be true reduces the external torque at the second.
-
-        The state does not change.
-        """
-
-        def step(*samples: Sample) -> float:
-            stamp, memory = self._stamp, self._memory
-            for time, q, v, effort in samples:
-                if stamp is None or time <= stamp or self._previous is not None:
-                    return 0.0
-                interval = (time - stamp) * 1e-9
-                _, memory = self._kernel.call(q, v, effort, memory, interval, self._settings)
-                stamp = time
-            return float(np.abs(memory[0] - self._memory[0]).max())
-
-        return step(first, second) < step(second)
-
     def _start(
         self, event: ObserverEvent, time: int, q: ArrayLike, v: ArrayLike, effort: ArrayLike
     ) -> Vector:
         self._sample(q, v, effort, np.zeros_like(self._memory))
-        self._previous, self._changed, self._bias = None, None, self._zero
+        self._robot_changed = False
         self._estimate, self._restart = self._zero, event.value
         if event is not ObserverEvent.STARTED and self._stamp is not None:
             jump = Figure((time - self._stamp) * 1e-9, '+.3f')
@@ -362,13 +329,14 @@ class TorqueObserver:
 
     def _skip_interval(self, time: int, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
         """Uses a sample only as the start of the next interval."""
-        if self._previous is not None:
-            self._change(q, v, effort)
-        else:
-            self._sample(q, v, effort, self._memory)
+        self._sample(q, v, effort, self._memory)
         self._stamp = time
         self._cadence.take(time)
-        self._note(ObserverEvent.UNEVEN)
+        if self._robot_changed:
+            self._event, self._robot_changed = UPDATED, False
+            self._updated += 1
+        else:
+            self._note(ObserverEvent.UNEVEN)
         return self._estimate.copy()
 
     def _sample(self, q: ArrayLike, v: ArrayLike, effort: ArrayLike, memory: Vector) -> None:
@@ -376,30 +344,6 @@ class TorqueObserver:
         _, fresh = self._kernel.call(q, v, effort, memory, 1.0, self._settings)
         self._memory = memory.copy()
         self._memory[SAMPLED] = fresh[SAMPLED]
-
-    def _change(self, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
-        """Starts the first interval of another robot; returns the estimate, that before."""
-        assert self._previous is not None, 'of a change'
-        assert self._stamp is not None, 'of a change'
-        share = self._settings[SETTINGS.index('gravity_share')]  # efforts exclude gravity
-        weight = (1.0 - share) * (self.robot.gravity(q) - self._previous.gravity(q))
-        self._sample(q, v, effort, self._memory)
-        self._memory[0] += weight
-        self._bias = self._bias + weight
-        self._changed, self._previous = (self._stamp, self._bias), None
-        return self._estimate.copy()
-
-    def _faded(self, time: int) -> Vector:
-        """Returns the estimate during the transition to another robot."""
-        assert self._changed is not None, 'else nothing fades'
-        begin, bias = self._changed
-        elapsed = (time - begin) * 1e-9
-        if elapsed < self.transition_time:
-            self._bias = (1.0 - elapsed / self.transition_time) * bias
-        else:
-            self._changed, self._bias = None, self._zero
-        self._estimate = self._memory[0] - self._bias
-        return self._estimate.copy()
 
     def _kernel_of(self, robot: Robot) -> Kernel:
         return robot.kernel('observer_step', self.kind, self._sampling)

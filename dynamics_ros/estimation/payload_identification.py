@@ -13,9 +13,9 @@ weights are the inverse standard deviations of the residual torques of each join
 of the joint torques are fitted together with pi, because they would move its centre of mass. Window
 means whose residuals are correlated in time count as fewer windows.
 
-A pi that is physically impossible (a negative mass, an inertia that violates the triangle
-inequality) is replaced by the nearest possible one in the metric of its covariance. Its
-pseudo-inertia is L L^T, positive semidefinite ([Rucker2022]).
+A pi that is physically impossible is replaced: a negative mass by none, an inertia about the centre
+of mass that violates the triangle inequality by the nearest one whose pseudo-inertia is positive
+semidefinite ([Rucker2022]).
 """
 
 from __future__ import annotations
@@ -73,8 +73,6 @@ MIN_DISTANCE = 0.1
 
 MAX_TORQUE = 1e9
 """Bound of plausible torques; squares of much larger ones overflow [Nm or N]."""
-
-_TRIANGLE = np.tril_indices(4)
 
 
 class NotIdentifiableError(DynamicsRosError):
@@ -318,10 +316,9 @@ def estimate_of(
             f'the samples do not determine the mass: {pi[0]:.2f} kg with a deviation of '
             f'{deviation:.2f} kg; move the joints that carry the payload'
         )
-    possible = _possible(pi, np.linalg.inv(coloring).astype(np.float64))
+    possible = _possible(pi, deviation)
     mass, center, inertia = _split(possible)
     jacobian = _split_derivative(possible)
-    # The unit of efforts does not say which payload is possible, so it comes after ``_possible``.
     with_unit = np.column_stack([coloring, unit_deviation * possible])
     spread = np.linalg.norm(jacobian @ with_unit, axis=1)
     center_deviation, inertia_deviation = spread[:3], spread[3:].reshape(3, 3)
@@ -438,25 +435,19 @@ def parameters_of(P: Array) -> Array:
     return np.stack(entries, axis=-1)
 
 
-def _possible(pi: Array, whitening: Array) -> Array:
-    """Returns ``pi`` if possible, else the nearest possible parameters in whitened distance."""
-    scale = np.diag([1.0 / LENGTH] * 3 + [1.0])
-    values, vectors = np.linalg.eigh(scale @ pseudo_inertia(pi) @ scale)
-    if values[0] >= 0.0:
-        return pi
-    back = np.linalg.inv(scale)
-    # Start from the nearest one in Euclidean distance, with rank 4 so that L stays variable.
-    start = (vectors * np.maximum(values, 1e-4 * max(values[-1], MIN_MASS))) @ vectors.T
+def _possible(pi: Array, deviation: float) -> Array:
+    """Returns ``pi``, or possible parameters with the same mass and first moment.
 
-    def parameters(entries: Array) -> Array:
-        L = np.zeros((4, 4))
-        L[_TRIANGLE] = entries
-        return parameters_of(back @ L @ L.T @ back)
-
-    from scipy.optimize import least_squares  # takes long to import, and is seldom needed
-
-    found = least_squares(
-        lambda entries: whitening @ (parameters(entries) - pi),
-        np.linalg.cholesky(start)[_TRIANGLE],
-    )
-    return parameters(found.x)
+    Args:
+        pi: (10) parameters.
+        deviation: that of the mass [kg]; of a payload that is lighter than three of them, or has a
+            negative mass, no centre of mass is known.
+    """
+    if pi[0] <= 3.0 * deviation:
+        return max(float(pi[0]), 1e-3 * deviation) * np.eye(10)[0]
+    P = pseudo_inertia(pi)
+    about_origin = np.outer(P[:3, 3], P[:3, 3]) / pi[0]
+    values, vectors = np.linalg.eigh(P[:3, :3] - about_origin)
+    if values[0] < 0.0:
+        P[:3, :3] = (vectors * np.maximum(values, 0.0)) @ vectors.T + about_origin
+    return parameters_of(P)

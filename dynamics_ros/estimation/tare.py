@@ -91,14 +91,13 @@ class Tare:
         check_positive('window', window)
         self._size = size
         self._window = round(window * 1e9)
-        self._prune_interval = self._window // 8
         self._max_velocity = per_entry('max_velocity', max_velocity, size)
         if not np.all(self._max_velocity > 0.0):
             expected = 'positive numbers'
             raise InvalidArgumentError('max_velocity', f'{max_velocity!r}', expected)
         # Per call: last stamp, all stamps, torques, velocities.
         self._samples: deque[tuple[int, Any, Vector, Vector]] = deque()
-        self._last = self._pruned = 0
+        self._last = 0
         self._offset = _read_only(np.zeros(size))
 
     @property
@@ -122,10 +121,8 @@ class Tare:
             self.restart()
         samples, self._last = self._samples, last
         samples.append((last, stamp, torque, velocity))
-        if last - self._pruned > self._prune_interval:
-            self._pruned = last
-            while last - samples[0][0] > self._window:
-                samples.popleft()
+        while last - samples[0][0] > self._window:
+            samples.popleft()
 
     def take(self, explained: Vector | None = None) -> TareResult:
         """Sets the offset to the mean of the last window if the robot was still and unloaded.
@@ -168,7 +165,7 @@ class Tare:
     def restart(self) -> None:
         """Clears the samples, as after a restart of the observer or a change of payload."""
         self._samples.clear()
-        self._last = self._pruned = 0
+        self._last = 0
 
     def _window_samples(self) -> tuple[Stamps, Vector, Vector]:
         """Returns stamps (n), torques and velocities (n, nv) of the last window."""

@@ -27,11 +27,11 @@ from dynamics_ros.multibody.arguments import check_positive, finite_vector
 
 from .payload_identification import (
     MAX_STATIC_SPEED,
-    MIN_MASS,
-    OBSERVABLE_LENGTH,
-    OBSERVABLE_MASS,
+    PRIOR,
+    UNITS,
     NotIdentifiableError,
     PayloadEstimate,
+    estimate_of,
 )
 from .uncertainty.thresholds import motion_scales
 
@@ -231,33 +231,16 @@ class WristSensorIdentifier:
             )
         is_reversed = mass < 0.0 if abs(mass) > 3.0 * deviation else self._was_reversed
         sign = -1.0 if is_reversed else 1.0
-        mass = max(sign * mass, 0.0)
-        center, center_deviation = np.zeros(3), np.full(3, np.inf)
-        if mass > max(3.0 * deviation, 1e-3):
-            center = sign * torques[:3] / mass
-            spread = np.sqrt(np.diag(torque_cov)[:3])
-            center_deviation = np.hypot(spread, np.abs(center) * deviation) / mass
+        covariance = np.diag(np.square(PRIOR / UNITS))
+        covariance[0, 0], covariance[1:4, 1:4] = force_cov[0, 0], torque_cov[:3, :3]
+        pi = sign * np.concatenate([forces[:1], torques[:3], np.zeros(6)])
+        payload = estimate_of(self.frame, pi, covariance, misfit, self.samples, len(postures))
         bias = sign * np.concatenate([forces[1:], torques[3:]])
         bias_deviation = np.sqrt(np.concatenate([np.diag(force_cov)[1:], np.diag(torque_cov)[3:]]))
-        payload = PayloadEstimate(
-            frame=self.frame,
-            mass=mass,
-            center_of_mass=center,
-            inertia=np.zeros((3, 3)),
-            mass_deviation=deviation,
-            center_of_mass_deviation=center_deviation,
-            inertia_deviation=np.full((3, 3), np.inf),
-            mass_observable=deviation < OBSERVABLE_MASS * max(mass, MIN_MASS),
-            center_of_mass_observable=center_deviation < OBSERVABLE_LENGTH,
-            inertia_observable=np.zeros((3, 3), dtype=bool),
-            residual=misfit,
-            samples=self.samples,
-            windows=len(postures),
+        center, *numbers = (
+            tuple(x.tolist()) for x in (payload.center_of_mass, bias, noise, bias_deviation)
         )
-        numbers = (tuple(x.tolist()) for x in (bias, noise, bias_deviation))
-        bias_found, *deviations = numbers
-        center_found = tuple(center.tolist())
-        load = SensorLoad(mass, center_found, bias_found, is_reversed, *deviations)
+        load = SensorLoad(payload.mass, center, numbers[0], is_reversed, *numbers[1:])
         return SensorEstimate(payload, load)
 
 

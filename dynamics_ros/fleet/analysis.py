@@ -21,7 +21,6 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, reduce
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +37,8 @@ from dynamics_ros.recordings.settings import EstimationSettings
 from dynamics_ros.recordings.states import (
     ODOMETRY,
     PAYLOAD,
-    EstimatedBlock,
     EstimatedStates,
     EstimatorFactory,
-    Estimators,
     Topics,
     batches,
     busiest_joint_states,
@@ -59,7 +56,7 @@ from .results import (
     place,
     write_rows,
 )
-from .statistics import BLOCK, ClockWatch, JointResiduals, ResidualSums, Samples
+from .statistics import ClockWatch, JointResiduals, ResidualSums
 
 OK, FAILED = 'ok', 'failed'
 
@@ -228,17 +225,13 @@ def _analyzed(task: Task, bag: Bag) -> tuple[dict[str, Any], list[dict[str, Any]
         sums = ResidualSums(first.pipeline)
         contacts = ContactEvents(first)
         advice = Counts()
-
-        def watched(blocks: Iterator[EstimatedBlock]) -> Iterator[EstimatedBlock]:
-            for block in blocks:
-                contacts.add(block.estimates, block.estimators)
-                report = block.estimators.pipeline.effort_check.report
-                if report is not None and report.advice:
-                    advice.add(report.advice, 1)
-                yield block
-
-        for samples, estimators in _samples(watched(states.blocks(clock.watched(read)))):
-            sums.add(samples, estimators.pipeline)
+        for block in states.blocks(clock.watched(read)):
+            pipeline = block.estimators.pipeline
+            contacts.add(block.estimates, block.estimators)
+            report = pipeline.effort_check.report
+            if report is not None and report.advice:
+                advice.add(report.advice, 1)
+            sums.add(block.estimates, pipeline)
     if not sums.count:
         raise RecordingError(f'nothing can be estimated: {_why_nothing(states)}')
     residuals, timing = sums.result(), clock.columns()
@@ -308,27 +301,6 @@ def matched(
 def _factory(text: str, robot: RobotParameters, contact: ContactParameters) -> EstimatorFactory:
     """Returns the estimator factory, cached because compiling takes longer than a short bag."""
     return EstimatorFactory(text, robot, contact)
-
-
-def _samples(blocks: Iterator[EstimatedBlock]) -> Iterator[tuple[Samples, Estimators]]:
-    """Yields the samples in blocks of about ``BLOCK``, with the estimators that computed them.
-
-    The estimate of a state is repeated while the next one is held as doubtful: these are dropped.
-    """
-    last = -1
-    for _, own in groupby(blocks, lambda block: id(block.estimators)):
-        parts: list[Samples] = []
-        size = 0
-        for block in own:
-            part = Samples.of(block.estimates)
-            new = np.diff(part.time, prepend=last) != 0
-            last, size = int(part.time[-1]), size + int(new.sum())
-            parts.append(part if new.all() else Samples(*(column[new] for column in part)))
-            if size >= BLOCK:
-                yield Samples(*map(np.concatenate, zip(*parts, strict=True))), block.estimators
-                parts, size = [], 0
-        if size:
-            yield Samples(*map(np.concatenate, zip(*parts, strict=True))), block.estimators
 
 
 def _why_nothing(states: EstimatedStates) -> str:

@@ -22,7 +22,7 @@ from dynamics_ros.recordings.settings import read_settings
 
 from .analysis import OK, Task, analyze_all
 from .report import findings, report
-from .results import EVENTS, find_bags, read_rows, require_pyarrow
+from .results import find_bags, require_pyarrow
 
 NAME = 'analyze_recordings'
 
@@ -67,14 +67,13 @@ def _run(options: argparse.Namespace) -> int:
         rows = list(with_progress(analyzed, len(bags), 'bags'))
     # The order in which bags are finished is arbitrary.
     summaries = sorted(rows, key=lambda row: (row['robot'], row['bag']))
-    bad = {(row['robot'], row['bag']): row for row in summaries if row['status'] != OK}
-    for row in bad.values():
+    bad = [row for row in summaries if row['status'] != OK]
+    for row in bad:
         print(f'{NAME}: {row["path"]}: {row["reason"]}', file=sys.stderr)
     for one in findings(summaries):
         print(one)
     print(_summary_text(summaries, task.output))
-    events = read_rows(task.output, EVENTS, [b for b in bags if (b.robot, b.name) not in bad])
-    write_files({task.output / 'report.html': report(summaries, events)})
+    write_files({task.output / 'report.html': report(summaries)})
     return 1 if bad else 0
 
 

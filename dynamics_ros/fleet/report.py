@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Findings of a run, and its HTML report: robots, friction over time and contacts."""
+"""Findings of a run, and its HTML report: robots, and friction over time."""
 
 from __future__ import annotations
 
@@ -43,9 +43,6 @@ GAUSSIAN_RATIO = 1.4826
 """Ratio of the standard deviation to the median of the absolute values of Gaussian noise."""
 
 NANOSECONDS_A_DAY = 86_400 * 10**9
-
-MAX_CONTACTS = 100
-"""Maximum number of table rows; the Parquet files contain all."""
 
 MAX_CURVES = 30
 """Maximum number of robots per plot; those with findings are drawn first."""
@@ -126,8 +123,8 @@ def findings(summaries: Rows) -> list[Finding]:
     return sorted(found, key=lambda one: (one.robot, one.joint, one.kind))
 
 
-def report(summaries: Rows, events: Rows) -> str:
-    """Returns the HTML page for the summaries and events of a run."""
+def report(summaries: Rows) -> str:
+    """Returns the HTML page for the summaries of a run."""
     done = [row for row in summaries if row['status'] == OK]
     bad = [row for row in summaries if row['status'] != OK]
     hours = sum(row['duration'] for row in done) / 3600.0
@@ -152,7 +149,6 @@ def report(summaries: Rows, events: Rows) -> str:
     marked = {one.robot for one in unusual}
     parts += ['<h2>Robots</h2>', _robots(done, marked)]
     parts += ['<h2>Friction over time</h2>', *_frictions(done, marked)]
-    parts += ['<h2>Contacts</h2>', *_contacts(events)]
     return page('Recordings of a fleet', parts)
 
 
@@ -169,14 +165,11 @@ def _robots(done: Rows, marked: set[str]) -> str:
         left = float(
             np.median([percent_unexplained(x['effort_rms'], x['residual_rms']) for x in own])
         )
-        sums = (
-            str(sum(row[key] for row in own))
-            for key in ('gaps', 'clock_jumps', 'contacts', 'false_contacts')
-        )
+        sums = (str(sum(row[key] for row in own)) for key in ('gaps', 'contacts', 'false_contacts'))
         cells = f'{hours:.2f}', f'{rate:.0f}', f'{left:.1f}', *sums
         rows.append([name, escape(own[0]['model']), str(len(own)), *cells])
     header = ['robot', 'model', 'bags', 'hours', 'rate [Hz]', 'residual [%]', 'gaps']
-    header += ['clock jumps', 'contacts', 'false contacts']
+    header += ['contacts', 'false contacts']
     return table(header, rows)
 
 
@@ -215,30 +208,3 @@ def _frictions(done: Rows, marked: set[str]) -> list[str]:
             axis.tick_params(labelbottom=True)
         parts.append(f'<p>{escape(model)}</p>{as_svg(drawn, f"friction of {model} over time")}')
     return parts
-
-
-def _contacts(events: Rows) -> list[str]:
-    true = [row for row in events if not row['false_contact']]
-    parts = [
-        f'<p>{len(true)} contacts; {len(events) - len(true)} more are explained by friction '
-        'or weight that the model does not know.</p>'
-    ]
-    strongest = sorted(true, key=lambda row: -np.nan_to_num(row['force']))[:MAX_CONTACTS]
-    if strongest:
-        rows = [
-            [
-                *(escape(row['robot']), escape(row['bag']), _date(row['begin'])),
-                *(f'{row["duration"]:.2f}', row['kind'], escape(row['link'])),
-                *(f'{row["force"]:.1f}', f'{row["torque"]:.1f} at {escape(row["joint"])}'),
-            ]
-            for row in strongest
-        ]
-        header = ['robot', 'bag', 'time', 'duration [s]', 'kind', 'link', 'force [N]']
-        parts.append(table([*header, 'torque [Nm, N]'], rows))
-    if len(true) > MAX_CONTACTS:
-        parts.append(f'<p>The {MAX_CONTACTS} strongest are shown.</p>')
-    return parts
-
-
-def _date(nanoseconds: Any) -> str:
-    return str(np.datetime64(int(nanoseconds), 'ns').astype('datetime64[s]')).replace('T', ' ')

@@ -50,7 +50,7 @@ COLUMNS = {
         'text': 'path model status reason',
         'stamp': 'begin end',
         'number': 'duration rate jitter',
-        'count': 'messages refused estimates gaps clock_jumps late contacts false_contacts',
+        'count': 'messages refused estimates gaps contacts false_contacts',
         'texts': 'findings joints',
         'numbers': 'effort_rms residual_rms viscous coulomb friction friction_deviation '
         'friction_declared',
@@ -180,22 +180,6 @@ def write_rows(output: Path, table: str, bag: Bag, rows: Sequence[Mapping[str, A
     ):
         rows = [dict(row) for row in rows]
         writer.write_table(pa.Table.from_pylist(rows, schema=_schema(table)))
-
-
-def read_rows(output: Path, table: str, bags: Sequence[Bag]) -> list[dict[str, Any]]:
-    """Returns the rows of some bags with the columns ``robot`` and ``bag``; times in ns."""
-    # datetime objects of Python have no nanoseconds.
-    schema = [
-        (field.name, pa.int64() if pa.types.is_timestamp(field.type) else field.type)
-        for field in _schema(table)
-    ]
-    rows = []
-    for bag in bags:
-        path = place(output, table, bag)
-        if path.is_file():
-            content = parquet.ParquetFile(path).read().cast(pa.schema(schema))
-            rows += [{'robot': bag.robot, 'bag': bag.name, **x} for x in content.to_pylist()]
-    return rows
 
 
 def _schema(table: str) -> Any:

@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
 from dynamics_ros.estimation.external_torques import Estimates
 from dynamics_ros.estimation.samples.reports import NANOSECONDS
-from dynamics_ros.estimation.samples.timeline import JUMP_NS
 from dynamics_ros.identification.fit import posterior
 from dynamics_ros.identification.joint_states.clock import GAP_PERIODS, GAP_TIME
 from dynamics_ros.recordings.states import Batch
@@ -87,118 +86,67 @@ class ClockWatch:
 
 
 class _Publisher:
-    """Sums over the intervals between messages."""
+    """Sums over the intervals between the stamps of messages."""
 
     def __init__(self) -> None:
-        self.count = 0
-        self._times: list[tuple[int, int, int]] = []
-        self._first: int | None = None
-        self._last = np.zeros(2, dtype=np.int64)
+        self.count = self._begin = self._end = self._gaps = 0
+        self._stamps: list[int] = []
         self._longest = np.inf
         self._sums = np.zeros(3)
-        self._gaps = self._jumps = self._late = 0
 
     def add(self, times: list[int], messages: list[bytes]) -> None:
         """Adds messages with their recorded times [ns]."""
-        for time, data in zip(times, messages, strict=True):
-            self._times.append((time, *ORDERS[data[1] & 1].unpack_from(data, STAMP)))
+        self._begin, self._end = self._begin or times[0], times[-1]
         self.count += len(messages)
-        if len(self._times) >= BLOCK:
+        for data in messages:
+            seconds, rest = ORDERS[data[1] & 1].unpack_from(data, STAMP)
+            self._stamps.append(seconds * NANOSECONDS + rest)
+        if len(self._stamps) >= BLOCK:
             self._sum_up()
 
     def columns(self) -> dict[str, Any]:
         """Returns the columns of the summary for the messages so far."""
         self._sum_up()
-        begin, end = self._first or 0, int(self._last[0])
         count, total, squares = self._sums
-        mean = total / count if count else 0.0
-        variance = squares / count - mean * mean if count else 0.0
+        mean = total / max(count, 1.0)
         return {
-            'begin': begin,
-            'end': end,
-            'duration': (end - begin) / NANOSECONDS,
+            'begin': self._begin,
+            'end': self._end,
+            'duration': (self._end - self._begin) / NANOSECONDS,
             'rate': 1.0 / mean if mean else 0.0,
-            'jitter': float(np.sqrt(max(variance, 0.0))),
+            'jitter': float(np.sqrt(max(squares / max(count, 1.0) - mean**2, 0.0))),
             'gaps': self._gaps,
-            'clock_jumps': self._jumps,
-            'late': self._late,
         }
 
     def _sum_up(self) -> None:
-        if not self._times:
-            return
-        recorded, seconds, rest = np.array(self._times, dtype=np.int64).T
-        self._times = []
-        both = np.stack([recorded, seconds * NANOSECONDS + rest])
-        if self._first is None:
-            self._first = int(recorded[0])
-        else:
-            both = np.column_stack([self._last, both])
-        self._last = both[:, -1]
-        received, steps = np.diff(both)
-        if np.isinf(self._longest) and (steps > 0).any():
-            period = float(np.median(steps[steps > 0]))
-            self._longest = max(GAP_PERIODS * period, GAP_TIME * NANOSECONDS)
-        jumped = np.abs(steps - received) > JUMP_NS
-        jumped &= (steps < -JUMP_NS) | (steps > self._longest)
-        gap = (steps > self._longest) & ~jumped
-        usual = steps[(steps > 0) & ~gap & ~jumped] / NANOSECONDS
+        steps = np.diff(self._stamps) / NANOSECONDS
+        self._stamps = self._stamps[-1:]
+        steps = steps[steps > 0.0]
+        if np.isinf(self._longest) and len(steps):
+            self._longest = max(GAP_PERIODS * float(np.median(steps)), GAP_TIME)
+        usual = steps[steps <= self._longest]
         self._sums += len(usual), usual.sum(), (usual**2).sum()
-        self._gaps += int(gap.sum())
-        self._jumps += int(jumped.sum())
-        self._late += int(((steps <= 0) & ~jumped).sum())
+        self._gaps += len(steps) - len(usual)
 
 
-class Samples(NamedTuple):
-    """Consecutive samples.
-
-    Attributes:
-        time: (n) stamps [ns].
-        q, v, effort: (n, nq) configurations, (n, nv) velocities and reported efforts.
-        external: (n, nv) estimated external torques [Nm or N].
-        state: (n) contact states, values of ``ContactState``.
-    """
-
-    time: NDArray[np.int64]
-    q: Array
-    v: Array
-    effort: Array
-    external: Array
-    state: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, estimates: Estimates) -> Samples:
-        """Returns the samples of estimates."""
-        states = estimates.states
-        state = np.array([report.state for report in estimates.reports], dtype=np.int64)
-        return cls(states.time, states.q, states.v, states.effort, estimates.values, state)
-
-
-class LowPass:
-    """First-order low-pass y_k = d y_(k-1) + (1 - d) x_k, initialized with the first sample.
+def low_pass(values: Array, decay: Array, last: Array) -> Array:
+    """First-order low-pass y_k = d y_(k-1) + (1 - d) x_k along the first axis.
 
     It is a system of two diagonals; ``scipy.signal`` takes 70 MB and most of a second to load in
     each worker.
+
+    Args:
+        values: (n, rows, columns).
+        decay: (rows) factor d of each row, between 0 and 1.
+        last: (rows, columns) output before the first sample.
     """
-
-    def __init__(self) -> None:
-        self._last: Array | None = None
-
-    def filtered(self, values: Array, decay: Array) -> Array:
-        """Filters the next samples (n, rows, columns).
-
-        Args:
-            values: (n, rows, columns).
-            decay: (rows) factor d of each row, between 0 and 1.
-        """
-        right = values * (1.0 - decay)[:, np.newaxis]
-        right[0] += decay[:, np.newaxis] * (values[0] if self._last is None else self._last)
-        # Of one sample nothing follows; SciPy before 1.15 fails there.
-        for row, d in enumerate(decay if len(values) > 1 else ()):
-            bands = np.stack([np.ones(len(values)), np.full(len(values), -d)])
-            right[:, row] = scipy.linalg.solve_banded((1, 0), bands, right[:, row])
-        self._last = right[-1]
-        return right
+    right = values * (1.0 - decay)[:, np.newaxis]
+    right[0] += decay[:, np.newaxis] * last
+    # Of one sample nothing follows; SciPy before 1.15 fails there.
+    for row, d in enumerate(decay if len(values) > 1 else ()):
+        bands = np.stack([np.ones(len(values)), np.full(len(values), -d)])
+        right[:, row] = scipy.linalg.solve_banded((1, 0), bands, right[:, row])
+    return right
 
 
 class JointResiduals(NamedTuple):
@@ -245,34 +193,56 @@ class ResidualSums:
         # For samples without contact, and for all: sums of products of the rows, durations.
         self._grams = np.zeros((2, nv, len(COLUMNS) + 1, len(COLUMNS) + 1))
         self._times = np.zeros((2, nv))
-        self._squares, self._counts = np.zeros((2, 2, nv)), np.zeros(2)
-        self._low_pass = LowPass()
-        self._last: int | None = None
+        self._squares, self._counts, self._newest = np.zeros((2, 2, nv)), np.zeros(2), -1
+        self._last: tuple[int, Array] | None = None
+        self._pipeline, self._parts, self._size = pipeline, list[list[Any]](), 0
 
     @property
     def count(self) -> int:
         """Number of samples."""
+        self._sum_up()
         return int(self._counts[1])
 
-    def add(self, samples: Samples, pipeline: ContactPipeline) -> None:
-        """Adds samples with the pipeline of the payload at that time."""
-        time, free = samples.time, samples.state == 0
-        intervals = np.diff(time, prepend=time[0] if self._last is None else self._last)
-        intervals = np.clip(intervals * 1e-9, 0.0, pipeline.observer.max_gap)
-        self._last = int(time[-1])
-        columns = self.columns(samples.v, pipeline.robot.gravity(samples.q))
+    def add(self, estimates: Estimates, pipeline: ContactPipeline) -> None:
+        """Adds consecutive estimates of a pipeline.
+
+        The estimate of a state is repeated while the next one is held as doubtful: it counts once.
+        """
+        if pipeline is not self._pipeline:
+            self._sum_up()
+            self._pipeline = pipeline
+        states = estimates.states
+        state = np.array([report.state for report in estimates.reports], dtype=np.int64)
+        columns = states.time, states.q, states.v, states.effort, estimates.values, state
+        new = np.diff(states.time, prepend=self._newest) != 0
+        self._newest = int(states.time[-1])
+        self._parts.append([column[new] for column in columns])
+        self._size += int(new.sum())
+        if self._size >= BLOCK:
+            self._sum_up()
+
+    def _sum_up(self) -> None:
+        if not self._size:
+            return
+        pipeline = self._pipeline
+        time, q, v, effort, external, state = map(np.concatenate, zip(*self._parts, strict=True))
+        self._parts, self._size, free = [], 0, state == 0
+        columns = self.columns(v, pipeline.robot.gravity(q))
+        before, last = self._last or (time[0], columns[0])
+        intervals = np.clip(np.diff(time, prepend=before) * 1e-9, 0.0, pipeline.observer.max_gap)
         # The same filter as that of the external torques.
         decay = np.exp(-self._gain * float(np.median(intervals)))
-        columns = self._low_pass.filtered(columns, decay)
+        columns = low_pass(columns, decay, last)
+        self._last = int(time[-1]), columns[-1].copy()
         moving = np.abs(columns[..., 0]) > MOVING * self._model.motion
-        rows = np.concatenate([columns, -samples.external[..., np.newaxis]], axis=-1)
-        torque = self._model.scale * samples.effort + self._model.offset
+        rows = np.concatenate([columns, -external[..., np.newaxis]], axis=-1)
+        torque = self._model.scale * effort + self._model.offset
         for which, chosen in enumerate((free, np.ones_like(free))):
             mask = moving & chosen[:, np.newaxis]
             own = rows * mask[..., np.newaxis]
             self._grams[which] += np.einsum('njc,njd->jcd', own, own, optimize=True)
             self._times[which] += intervals @ mask
-            for k, values in enumerate((torque, samples.external)):
+            for k, values in enumerate((torque, external)):
                 self._squares[which, k] += (values[chosen] ** 2).sum(axis=0)
             self._counts[which] += chosen.sum()
 
@@ -283,6 +253,7 @@ class ResidualSums:
 
     def result(self) -> JointResiduals:
         """Returns the residuals and the friction of the joints."""
+        self._sum_up()
         model, nv = self._model, len(self._gain)
         unknowns, deviation = np.full((nv, len(COLUMNS)), np.nan), np.full(nv, np.nan)
         speed, zero = SPEED * model.motion, np.zeros(nv)

@@ -26,12 +26,11 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from dynamics_ros.estimation.uncertainty.thresholds import motion_scales
 from dynamics_ros.robot import Robot
 
 from .bodies import pseudo_inertia
-from .equations import Equations
-from .evaluation import Problem
-from .fit import Layout, described_gram, regression
+from .equations import MIN_MOVING_ROWS, STILL_SPEED
 from .joint_states.clock import Stretch
 from .joint_states.joint_matching import NotThisRobotError
 from .joint_states.samples import UnusableRecordingError
@@ -41,8 +40,8 @@ Array = NDArray[np.float64]
 MIN_STATES, MIN_DURATION = 50, 10.0
 """Least number of states, and least duration of a recording [s], for the check of the mounting."""
 
-STATES, WINDOW = 120, 0.2
-"""Approximate number of states; duration over which each is averaged [s]."""
+STATES, SCALE_STATES, WINDOW = 120, 1000, 0.2
+"""Approximate numbers of states for the mounting and for units; time that each is a mean of [s]."""
 
 PRICE, TOOL_FACTOR, HELD_FACTOR = 1e-3, 1e-4, 1e4
 """Price of one unit of divergence, over the number of joints: if all masses are wrong by a third,
@@ -87,10 +86,10 @@ States = tuple[Array, Array, Array, Array]
 """Positions, velocities, accelerations and efforts (n, nv each)."""
 
 
-def averaged_states(stretches: Sequence[Stretch]) -> States:
-    """About ``STATES`` averaged states of recordings."""
+def averaged_states(stretches: Sequence[Stretch], count: int = STATES) -> States:
+    """About so many averaged states of recordings."""
     total, parts = sum(len(one) for one in stretches), []
-    every = slice(None, None, max(1, total // STATES))
+    every = slice(None, None, max(1, total // count))
     for one in stretches:
         half = max(1, round(0.5 * WINDOW / one.period))
         if len(one) < 8 * half:
@@ -253,27 +252,26 @@ def check_mounting(
     raise (NotThisRobotError if gravity.any() else UnusableRecordingError)(sentence)
 
 
-def effort_scale(problem: Problem) -> tuple[Array, list[str]]:
-    """Effort scale relative to the description, from equations with efforts as reported.
+def effort_scale(robot: Robot, stretches: Sequence[Stretch]) -> tuple[Array, list[str]]:
+    """Effort scale of recordings relative to the description.
 
     Returns:
         (nv) torque per unit of reported effort: 1 or -1, or another number if efforts are in other
         units; and one sentence for each deviation from Nm with the usual sign.
     """
-    robot, equations = problem.robot, problem.equations
-    layout, described = Layout(problem.maker.base, robot.nv), np.zeros(robot.nv)
-    described = np.concatenate([pseudo_inertia.described(robot).ravel(), described])
-    gains, signs = _gains_and_signs(layout, equations, described)
-    usual, findings = _usual_gain(gains, equations.rms_efforts), []
+    states, findings = averaged_states(stretches, SCALE_STATES), []
+    if not len(states[0]):
+        return np.ones(robot.nv), []
+    gains, signs = _gains_and_signs(robot, states)
+    usual = _usual_gain(gains, np.sqrt((states[3] ** 2).mean(axis=0)))
     opposite = [name for name, s in zip(robot.joint_names, signs, strict=True) if s < 0.0]
     if opposite:
         findings.append(
             f'efforts of {", ".join(opposite)} have the opposite sign of the motor torques; '
             'effort.scale is negative there'
         )
-    states = averaged_states(problem.stretches)
-    if not 1.0 / MAX_RATIO < usual < MAX_RATIO and len(states[0]):
-        misfit = Misfit(robot, states)
+    if not 1.0 / MAX_RATIO < usual < MAX_RATIO:
+        misfit = Misfit(robot, averaged_states(stretches))
         scale = signs / np.where(gains > 0.0, gains, usual)
         # A heavy tool makes efforts larger than described; nothing makes them much smaller.
         ratio = MISFIT_RATIO if usual > 1.0 else 1.0
@@ -308,26 +306,35 @@ def _usual_gain(gains: Array, sizes: Array) -> float:
     return float(gains[known][order][np.searchsorted(share, 0.5 * share[-1])])
 
 
-def _gains_and_signs(layout: Layout, equations: Equations, described: Array) -> tuple[Array, Array]:
+def _gains_and_signs(robot: Robot, states: States) -> tuple[Array, Array]:
     """(nv) reported effort over described torque, NaN if unknown, and signs of efforts."""
-    gains, signs = np.full(layout.joints, np.nan), np.zeros(layout.joints)
-    torque, viscous, constant, coulomb, effort = 0, 2, 3, 4, 5
-    for j, (gram, count) in enumerate(zip(*described_gram(layout, equations, described))):
-        x, significance, left = regression(gram, count)
-        # Variation of the described torque and of the efforts about their means.
-        mean = gram[constant] / gram[constant, constant]
-        varying = np.sqrt(np.maximum(np.diag(gram) - mean**2 * gram[constant, constant], 0.0))
+    q, velocities, accelerations, efforts = states
+    gains, signs = np.full(robot.nv, np.nan), np.zeros(robot.nv)
+    torques = robot.inverse_dynamics(q, velocities, accelerations)
+    moving = np.abs(velocities) > STILL_SPEED * motion_scales(robot)
+    for j in range(robot.nv):
+        # At rest friction may have any value and dissipates no power.
+        rows = moving[:, j] if moving[:, j].sum() >= MIN_MOVING_ROWS else np.ones(len(q), bool)
+        torque, v, a, y = (x[rows, j] for x in (torques, velocities, accelerations, efforts))
+        A = np.stack([torque, v, np.tanh(v / COULOMB_SPEED), a, np.ones(len(v))], axis=1)
+        size = np.linalg.norm(A, axis=0)
+        size = np.where(size > 1e-9 * size.max(), size, np.inf)
+        inverse = np.linalg.pinv(A / size)
+        x = inverse @ y / size
+        left = float(np.linalg.norm(y - A @ x))
+        spread = left / np.sqrt(max(len(y) - A.shape[1], 1)) * np.linalg.norm(inverse, axis=1)
+        known = np.abs(x) > SIGNIFICANT * spread / size
         # A joint whose effort has another cause, such as another gravity, tells nothing.
-        if left > MAX_LEFT * varying[effort]:
+        variation = y.std()
+        if left > MAX_LEFT * variation * np.sqrt(len(y)):
             continue
-        known = abs(significance[torque]) > SIGNIFICANT
-        known &= abs(x[torque]) * varying[torque] > MIN_SHARE * varying[effort]
-        gain, friction = x[torque] if known else 0.0, 0.0
-        if np.abs(significance[[viscous, coulomb]]).max() > SIGNIFICANT:
-            friction = x[[viscous, coulomb]] @ gram[viscous, [viscous, coulomb]]
+        told = known[0] and abs(x[0]) * torque.std() > MIN_SHARE * variation
+        gain, friction = x[0] if told else 0.0, 0.0
+        if known[1:3].any():
+            friction = float(v @ A[:, 1:3] @ x[1:3])
         signs[j] = np.sign(friction) if friction else np.sign(gain)
         if gain * friction > 0.0 or (gain and not friction):
             gains[j] = abs(gain)
     # A joint that does not show its sign has that of the others, if they agree.
-    known = signs[signs != 0.0]
-    return gains, np.where(signs == 0.0, -1.0 if len(known) and (known < 0.0).all() else 1.0, signs)
+    seen = signs[signs != 0.0]
+    return gains, np.where(signs == 0.0, -1.0 if len(seen) and (seen < 0.0).all() else 1.0, signs)

@@ -25,8 +25,8 @@ IDENTIFIED_RATIO = 0.3
 OFFSET_PRIOR_SHARE = 0.01
 """Share of the prior information of offsets that is used to decide what the motion identifies."""
 
-POSTURES = 40
-"""Number of random postures."""
+POSTURES, RANGE_FACTOR, HALF_A_TURN = 40, 1.3, np.array([[-np.pi], [np.pi]])
+"""Number of random postures; factor on the recorded ranges of positions; range without limits."""
 
 MAX_CORRELATION_TIME = 1.0
 """Largest correlation time of residuals [s]."""
@@ -111,7 +111,7 @@ def covariances(problem: Problem) -> tuple[Array, Array]:
     information = information + fit.prior.precision + fit.prior.divergence
     loose, own = information.copy(), fit.layout.each('offset')
     loose[own, own] += (OFFSET_PRIOR_SHARE - 1.0) * fit.prior.precision[own, own]
-    of_speed = np.outer(fit.of_speed, fit.of_speed)
+    of_speed = np.outer(problem.of_speed, problem.of_speed)
     return inverse(information) + of_speed, inverse(loose) + of_speed
 
 
@@ -163,10 +163,8 @@ def _friction_parameters(problem: Problem, spread: Array) -> list[Parameter]:
     friction[~moved, :4] = np.hypot(friction[~moved, :4], unseen[~moved])
     for j, joint in enumerate(problem.robot.joint_names):
         carried = fit.loads[j]
-        terms = ('breakaway', problem.maker.stribeck), ('load', carried)
-        absent = [name for name, has in terms if not has]
         for k, name in enumerate(FRICTION):
-            if name in absent:
+            if name == 'load' and not carried:
                 continue
             value, deviation = fit.friction[j, k], friction[j, k]
             torque = deviation * carried if name == 'load' else deviation
@@ -180,16 +178,26 @@ def _friction_parameters(problem: Problem, spread: Array) -> list[Parameter]:
     return found
 
 
-def torque_deviations(problem: Problem, covariance: Array, postures: Array) -> tuple[Array, Array]:
+def torque_deviations(problem: Problem, covariance: Array) -> tuple[Array, Array]:
     """(nv) RMS and (nv) maximum standard deviation of static torques in other postures [Nm or N].
+
+    Postures are random in ``RANGE_FACTOR`` times the recorded ranges, within limits, and in all
+    positions of a joint that did not move.
 
     Args:
         problem, covariance: the identification, and the covariance (n, n) of its unknowns.
-        postures: (2, nv) lowest and highest positions, between which postures are random.
     """
-    layout, robot = problem.fit.layout, problem.robot
+    layout, robot, stretches = problem.fit.layout, problem.robot, problem.stretches
+    lowest = np.min([one.position.min(axis=0) for one in stretches], axis=0)
+    highest = np.max([one.position.max(axis=0) for one in stretches], axis=0)
+    half = 0.5 * (RANGE_FACTOR - 1.0) * (highest - lowest)
+    limits = np.array([robot.lower_limits, robot.upper_limits])
+    wider = np.clip([lowest - half, highest + half], *limits)
+    reached = np.array([np.minimum(wider[0], lowest), np.maximum(wider[1], highest)])
+    anywhere = np.where(np.isfinite(limits), limits, 0.5 * (lowest + highest) + HALF_A_TURN)
     rng, zero = np.random.default_rng(2), np.zeros((POSTURES, robot.nv))
-    q = rng.uniform(postures[0], postures[1], zero.shape)
+    low, high = np.where(problem.moved, reached, anywhere)
+    q = rng.uniform(low, high, zero.shape)
     rows = np.zeros((POSTURES, robot.nv, layout.count))
     rows[..., : layout.inertial] = with_rotors(robot.regressor(q, zero, zero), zero)
     # The offset; static friction is not part of the modelled torque.

@@ -9,7 +9,8 @@ after which only as many rows are kept as the bandwidth requires. A row of joint
     scale_i effort_i = Y_i(q, v, a) phi + viscous v_i + offset + coulomb tanh(v_i / v_f)
                + stribeck tanh(v_i / v_f) exp(-(v_i / v_s)^2).
 
-If the load of the joints is known, there is one more column, |load_i| tanh(v_i / v_f). Only the
+If the load of the joints is known, there is one more column, |load_i| tanh(v_i / v_f), whose load
+is that after the filters. Only the
 columns of base parameters are kept. A block with more rows than columns is replaced by the R factor
 of its QR factorization, so the memory does not grow with the length of a recording.
 
@@ -24,7 +25,7 @@ the load is the torque of bodies and rotors, the motor torque after friction, as
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -47,28 +48,20 @@ FRICTION_VELOCITY, STRIBECK_VELOCITY = 0.02, 0.2
 [rad/s]. The first one is the usual one, and is chosen by ``identify``."""
 
 
-def friction_columns(
-    v: Array, speed: float, stribeck: bool, motion: Array | float, carried: Array | float
-) -> Array:
-    """(..., nv, 5) columns of viscous friction, offset, Coulomb friction, that at rest, and load.
+def friction_columns(v: Array, speed: float, motion: Array | float) -> Array:
+    """(..., nv, 4) columns of viscous friction, offset, Coulomb friction, and that at rest.
 
     Args:
         v: (..., nv) velocities [rad/s or m/s].
         speed: v_f [rad/s].
-        stribeck: whether friction at rest differs from Coulomb friction; else its column is 0.
         motion: (nv) motion of each joint that corresponds to 1 rad [rad or m].
-        carried: (..., nv) torques that the joints transmit; 0 without load friction [Nm or N].
     """
     smooth = np.tanh(v / (speed * motion))
-    fading = stribeck * smooth * np.exp(-((v / (STRIBECK_VELOCITY * motion)) ** 2))
-    columns = v, np.ones_like(v), smooth - fading, fading, np.abs(carried) * smooth
-    return np.stack(columns, axis=-1)
+    fading = smooth * np.exp(-((v / (STRIBECK_VELOCITY * motion)) ** 2))
+    return np.stack([v, np.ones_like(v), smooth - fading, fading], axis=-1)
 
 
 Kept = TypeVar('Kept')
-
-MAX_KEPT = 8_000_000
-"""Largest number of numbers that a maker keeps; what exceeds them is computed when it is used."""
 
 MIN_CUTOFF, MAX_CUTOFF = 2.0, 10.0
 """Bounds of the narrow filter's cutoff [Hz]."""
@@ -177,12 +170,6 @@ class Equations:
         squares = (self.rows[..., -1] ** 2).sum(axis=1)
         return np.sqrt(squares / np.maximum(self.counts.sum(axis=1), 1))
 
-    def scaled(self, scale: Array) -> Equations:
-        """Equations with efforts multiplied by a scale (nv)."""
-        rows = self.rows.copy()
-        rows[..., -1] *= scale[:, np.newaxis]
-        return replace(self, rows=rows)
-
     @classmethod
     def joined(cls, parts: Sequence[Equations]) -> Equations:
         """Equations of several recordings, one after another."""
@@ -227,7 +214,6 @@ class EquationMaker:
         filtering: cutoff frequencies.
         scale: (nv) torque per unit of reported effort.
         friction_velocity: speed at which dry friction reaches 76 % [rad/s].
-        stribeck: whether dry friction at rest differs from that at speed.
         load: (nv, b) base parameters that give the torque which each joint carries, from a previous
             fit; zero for joints without load-dependent friction. None: no such friction.
         further: function of q, v, a (n, nv each) that returns additional columns
@@ -241,7 +227,6 @@ class EquationMaker:
     filtering: Filtering
     scale: Array
     friction_velocity: float = FRICTION_VELOCITY
-    stribeck: bool = False
     load: Array | None = None
     further: Callable[[Array, Array, Array], Array] | None = None
     store: dict[Any, Any] | None = None
@@ -326,22 +311,25 @@ class EquationMaker:
             columns = self._kept(
                 ('columns', stretch, first, last), partial(self._columns, smooth, narrow, taken)
             )
-            carried = 0.0 if self.load is None else np.einsum('tjb,jb->tj', columns.Y, self.load)
-            motion = motion_scales(self.robot)
-            shape = self.friction_velocity, self.stribeck
-            friction = narrow(friction_columns(smooth.v[taken], *shape, motion, carried))
+            v = smooth.v[taken], self.friction_velocity, motion_scales(self.robot)
+            friction = narrow(friction_columns(*v))
+            load = np.zeros(columns.inertial.shape[1:]) if self.load is None else self.load
+            carried = np.abs(np.einsum('tjb,jb->tj', columns.inertial, load))
+            # Both parts of dry friction together are the direction of the motion.
+            grows = carried * friction[..., 2:].sum(axis=-1)
+            friction = np.concatenate([friction, grows[..., np.newaxis]], axis=-1)
             further = np.zeros((*friction.shape[:2], 0))
             if self.further is not None:
                 further = narrow(self.further(*(x[taken] for x in (smooth.q, smooth.v, smooth.a))))
             centers = slice(first * narrow.every + narrow.half, taken.stop - narrow.half)
             time = smooth.time[centers][:: narrow.every] - origin
-            v = smooth.v[centers][:: narrow.every]
+            speed = smooth.v[centers][:: narrow.every]
             effort = columns.effort * self.scale
             for begin in range(0, last - first, step):
                 own = slice(begin, begin + step)
                 yield Chunk(
                     time[own],
-                    v[own],
+                    speed[own],
                     columns.inertial[own],
                     friction[own],
                     effort[own],
@@ -352,22 +340,18 @@ class EquationMaker:
     def _columns(self, smooth: Smoothed, narrow: LowPass, taken: slice) -> _Columns:
         """Filtered columns of samples of a stretch that do not depend on scale and load."""
         q, v, a, effort = (getattr(smooth, name)[taken] for name in ('q', 'v', 'a', 'effort'))
-        Y = self.base.columns(self.robot.regressor(q, v, a), a)
+        Y = narrow(self.base.columns(self.robot.regressor(q, v, a), a))
         still = np.abs(narrow(smooth.standing[taken].astype(np.float64))) > STANDING_SHARE
-        return _Columns(Y, narrow(Y), narrow(effort), still)
+        return _Columns(Y, narrow(effort), still)
 
     def _kept(self, key: tuple[Any, ...], made: Callable[[], Kept]) -> Kept:
         """What was made before under a key, with the same robot and filters, or made now."""
         if self.store is None:
             return made()
-        if key in self.store:
-            found: Kept = self.store[key]
-            return found
-        value = made()
-        kept = (x for one in (value, *self.store.values()) for x in vars(one).values())
-        if sum(x.size for x in kept if isinstance(x, np.ndarray)) <= MAX_KEPT:
-            self.store[key] = value
-        return value
+        if key not in self.store:
+            self.store[key] = made()
+        found: Kept = self.store[key]
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -375,11 +359,9 @@ class _Columns:
     """Columns of samples of a stretch, for any effort scale and load.
 
     Attributes:
-        Y: (samples, nv, b) regressor before the narrow filter.
         inertial, effort, standing: as in ``Chunk``, with efforts as reported.
     """
 
-    Y: Array
     inertial: Array
     effort: Array
     standing: NDArray[np.bool_]

@@ -70,18 +70,10 @@ class Evaluation:
         return 100.0 * self.rms / np.maximum(size, 1e-12)
 
     @property
-    def percent_moving(self) -> float:
-        """RMS of the residual relative to the RMS effort, over all joints while they move [%]."""
-        return self._percent_of(~self.standing)
-
-    @property
     def percent_all(self) -> float:
         """RMS of the residual relative to the RMS effort, over all joints [%]."""
-        return self._percent_of(np.ones_like(self.standing))
-
-    def _percent_of(self, chosen: NDArray[np.bool_]) -> float:
-        left, size = (np.sqrt((x[chosen] ** 2).sum()) for x in (self.residual, self.measured))
-        return float(100.0 * left / max(size, 1e-12))
+        size = float(np.linalg.norm(self.measured))
+        return 100.0 * float(np.linalg.norm(self.residual)) / max(size, 1e-12)
 
 
 def evaluate(maker: EquationMaker, fit: Fit, samples: JointSamples) -> Evaluation:
@@ -133,11 +125,12 @@ class Problem:
         scale: (nv) torque per unit of reported effort; None: it is estimated.
         without: names of ``OPTIONAL`` mechanisms that are left out.
         stretches: the recordings at equal time steps, divided at gaps.
-        span: (nv) largest range of positions of a stretch [rad or m].
         moved: (nv) whether joints move.
         maker: source of the equations, with filters, effort scale, friction curve and load.
         equations: equations of all recordings.
         fit: the fitted unknowns.
+        of_speed: (n) standard deviation of the unknowns due to that of the friction speed, with the
+            signs of their correlation.
         train: residuals on the recordings.
         findings: one sentence for each fact that a user should know.
     """
@@ -148,11 +141,11 @@ class Problem:
     scale: Array | None = None
     without: Collection[str] = ()
     stretches: list[Stretch] = field(default_factory=list, init=False)
-    span: Array = field(init=False)
     moved: NDArray[np.bool_] = field(init=False)
     maker: EquationMaker = field(init=False)
     equations: Equations = field(init=False)
     fit: Fit = field(init=False)
+    of_speed: Array | float = field(default=0.0, init=False)
     train: Evaluation = field(init=False)
     findings: list[str] = field(default_factory=list, init=False)
 

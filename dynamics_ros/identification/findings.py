@@ -4,19 +4,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
-from dynamics_ros.estimation.uncertainty.thresholds import motion_scales
 from dynamics_ros.robot import Robot
 
 from .equations import Equations
 from .evaluation import Problem
 from .fit import UNEXPLAINED, Fit
-from .joint_states.clock import Stretch
 from .joint_states.samples import UnusableRecordingError
 
 Array = NDArray[np.float64]
@@ -26,25 +21,8 @@ STILL = 0.01
 MIN_DURATION = 10.0
 """Duration below which a recording is reported as short [s]."""
 
-FRICTIONLESS = 1e-3
-"""Friction at 1 rad/s or m/s, over the RMS effort of a joint, below which a joint has none."""
-
 LARGE_RESIDUAL = 0.1
 """Unexplained share of the efforts from which it is reported."""
-
-MIN_CLIPPED_SHARE, MIN_CLIPPED_SAMPLES, MIN_FREQUENCY_RATIO, MIN_LEVELS = 0.02, 5, 3.0, 30
-"""Clipped efforts: least share of the motion at the extreme value, least number of consecutive
-samples, least ratio of its frequency to that of the next value, least number of different efforts;
-coarse efforts have the first two."""
-
-SLOW = 0.02
-"""Mean speed over 50 ms below which efforts are not checked [rad/s]."""
-
-
-def moved_joints(robot: Robot, span: Array) -> NDArray[np.bool_]:
-    """(nv) whether joints move, by their ranges of positions (nv) [rad or m]."""
-    found: NDArray[np.bool_] = span >= STILL * motion_scales(robot)
-    return found
 
 
 def resting(problem: Problem) -> list[str]:
@@ -95,40 +73,6 @@ def constant_efforts(problem: Problem) -> list[str]:
     return [f'{listed}: the driver may not report them']
 
 
-def clipped_efforts(robot: Robot, stretches: Sequence[Stretch]) -> list[str]:
-    """A sentence on joints whose efforts are cut off at their largest value."""
-    clipped, least = [], SLOW * motion_scales(robot)
-    for j, name in enumerate(robot.joint_names):
-        effort = np.concatenate([one.effort[:, j] for one in stretches])
-        moves = np.concatenate([_speed(one, j) > least[j] for one in stretches])
-        values, counts = np.unique(effort[moves], return_counts=True)
-        if len(values) < MIN_LEVELS:
-            continue
-        extreme = np.zeros(len(effort), dtype=bool)
-        for edge, near in ((0, 1), (-1, -2)):
-            if counts[edge] >= MIN_FREQUENCY_RATIO * counts[near]:
-                extreme |= moves & (effort == values[edge])
-        lasting = scipy.ndimage.binary_opening(extreme, np.ones(MIN_CLIPPED_SAMPLES))
-        share = lasting.sum() / max(moves.sum(), 1)
-        if share > MIN_CLIPPED_SHARE:
-            clipped.append(f'{name} {100.0 * share:.0f} %')
-    if not clipped:
-        return []
-    return [
-        'efforts are cut off at their largest value for part of the motion '
-        f'({", ".join(clipped)}): what is found of these joints and of what they carry is wrong; '
-        'record slower motion'
-    ]
-
-
-def _speed(stretch: Stretch, joint: int) -> Array:
-    """(n) mean speed of a joint over the next 50 ms [rad/s or m/s]."""
-    q = stretch.position[:, joint]
-    ahead = max(1, min(round(0.05 / stretch.period), len(q) - 1))
-    speed = np.abs(q[ahead:] - q[:-ahead]) / (ahead * stretch.period)
-    return np.pad(speed, (0, ahead), mode='edge')
-
-
 def brief(problem: Problem) -> list[str]:
     """A sentence on recordings that are too short to predict other motion."""
     duration = sum(len(one) * one.period for one in problem.stretches)
@@ -145,18 +89,6 @@ def usual_share(fit: Fit, equations: Equations) -> float:
     efforts = equations.rows[..., -1]
     size = np.sqrt((efforts**2).sum() / equations.counts.sum())
     return float(np.sqrt((fit.sigma**2).mean()) / max(size, 1e-12))
-
-
-def without_friction(problem: Problem) -> list[str]:
-    """A sentence if the efforts contain no friction at any joint that moved."""
-    size, moved = problem.equations.rms_efforts, problem.moved
-    viscous, _, dry, rest, _ = np.abs(problem.fit.friction).T
-    if ((viscous + np.maximum(dry, rest))[moved] > FRICTIONLESS * size[moved]).any():
-        return []
-    return [
-        'efforts hold no friction: they are computed by a model, as commanded ones or those of a '
-        'simulation without friction are, and tell nothing of a real robot'
-    ]
 
 
 def much_left_over(problem: Problem) -> list[str]:

@@ -41,12 +41,14 @@ FRICTION_REACH, OFFSET_REACH, VISCOUS_SPEED = 2.0, 0.1, 0.1
 """Prior deviations of friction and of offsets, over the RMS effort; speed at which viscous friction
 reaches the same deviation [rad/s]."""
 
+STRIBECK_REACH = 0.2
+"""Prior deviation of friction at rest from Coulomb friction, over the RMS effort."""
+
 LOAD_REACH = 0.3
 """Prior deviation of the load coefficient of friction; gears of robots have up to about 0.2."""
 
-ROTOR_REACH, ROTOR_SIGMAS = 0.1, 8.0
-"""Least prior deviation of a rotor inertia, over the largest inertia that any joint carries;
-standard deviations from which a larger rotor widens it."""
+ROTOR_REACH = 0.1
+"""Least prior deviation of a rotor inertia, over the largest inertia that any joint carries."""
 
 HELD_FACTOR = 1e20
 """Factor on the divergence weight of bodies that are fixed to the description."""
@@ -210,7 +212,7 @@ class Prior:
         moving: NDArray[np.bool_],
         held: bool = False,
     ) -> Prior:
-        """Prior of a description, wider for rotors that the equations show to be large.
+        """Prior of a description.
 
         Args:
             robot, layout: the described robot, and the layout of its unknowns.
@@ -229,10 +231,6 @@ class Prior:
             divergence[own, own] = HELD_FACTOR * block if held else block
         # The rotor of a small motor with a large gear ratio can exceed the inertia of the hand.
         reach = np.maximum(carried, ROTOR_REACH * carried.max()) + 1e-9
-        for j, one in enumerate(zip(*described_gram(layout, equations, mean), strict=True)):
-            x, significance, _ = regression(*one)
-            if significance[1] > ROTOR_SIGMAS:
-                reach[j] = max(reach[j], x[1])
         of_rotors = np.arange(layout.bodies, layout.inertial)
         divergence[of_rotors, of_rotors] = 1.0 / reach**2
         declared, sizes = EffortModel.from_robot(robot), np.maximum(equations.rms_efforts, 1e-6)
@@ -246,55 +244,13 @@ class Prior:
         )
         deviations = np.stack([reach / speed, OFFSET_REACH * sizes, reach, reach, of_load], axis=1)
         precision = np.diag(np.concatenate([np.zeros(layout.inertial), deviations.ravel() ** -2.0]))
+        # Friction at rest is about Coulomb friction, unless the motion shows another one.
+        alike = (STRIBECK_REACH * sizes) ** -2.0
+        rest, sliding = layout.each('breakaway'), layout.each('coulomb')
+        for k, other in ((rest, sliding), (sliding, rest)):
+            precision[k, k] += alike
+            precision[k, other] -= alike
         return cls(mean, precision, divergence, bodies)
-
-
-def described_gram(
-    layout: Layout, equations: Equations, described: Array
-) -> tuple[Array, NDArray[np.int64]]:
-    """Gram matrices (nv, 6, 6) for regressions of each joint, and numbers (nv) of their rows.
-
-    Columns: torque of described bodies, acceleration, viscous friction, offset, Coulomb friction,
-    effort. Rows at rest are excluded: static friction may have any value and dissipates no power.
-
-    Args:
-        layout, equations: the equations and the layout of their unknowns.
-        described: (n) unknowns according to the description.
-    """
-    b, K = len(layout.base), layout.base.combination
-    counts = equations.counts * ~equations.standing
-    some = counts.sum(axis=1) >= MIN_MOVING_ROWS
-    used = np.where(some[:, np.newaxis], ~equations.standing, True).astype(np.float64)
-    T = np.zeros((layout.joints, equations.rows.shape[-1], 6))
-    T[:, :b, 0] = K @ described[: layout.inertial]
-    T[:, :b, 1] = K[:, layout.bodies : layout.inertial].T
-    T[:, [b, b + 1, b + 2, -1], [2, 3, 4, 5]] = 1.0
-    gram = T.transpose(0, 2, 1) @ grams(equations, used) @ T
-    return gram, (equations.counts * used.astype(np.int64)).sum(axis=1)
-
-
-def regression(gram: Array, count: int) -> tuple[Array, Array, float]:
-    """Least squares of the last column of a Gram matrix (c + 1, c + 1) on the others.
-
-    Args:
-        gram: the Gram matrix.
-        count: number of rows.
-
-    Returns:
-        Coefficients (c), their ratios to their standard deviations, and the norm of the residual.
-        Coefficients are 0 for empty columns.
-    """
-    A, y = gram[:-1, :-1], gram[:-1, -1]
-    size = np.sqrt(np.diag(A))
-    scale = np.divide(1.0, size, np.zeros_like(size), where=size > 1e-9 * size.max())
-    known = scale > 0.0
-    whole = A * np.outer(scale, scale) + 1e-12 * np.eye(len(A)) + np.diag(~known * 1.0)
-    covariance = np.linalg.inv(whole) * np.outer(scale, scale)
-    x = covariance @ y
-    left = np.sqrt(max(float(gram[-1, -1] - x @ y), 0.0))
-    spread = left / np.sqrt(max(count - known.sum(), 1)) + 1e-300
-    deviations = spread * np.sqrt(np.maximum(np.diag(covariance), 1e-300))
-    return x, np.clip(x / deviations, -1e3, 1e3), left
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,8 +270,6 @@ class Fit:
         information, pull: (n, n) matrix H and (n) right side g of the data, without the prior.
         prior: the prior.
         held: whether bodies were fixed to the description.
-        of_speed: (n) standard deviation of the unknowns due to that of the friction speed, with the
-            signs of their correlation.
     """
 
     layout: Layout
@@ -330,7 +284,6 @@ class Fit:
     pull: Array
     prior: Prior
     held: bool
-    of_speed: Array
 
     @property
     def bodies(self) -> Array:
@@ -412,8 +365,7 @@ def weighed(
     H, g = normal_equations(layout, grams(equations, weights / sigma[:, np.newaxis] ** 2))
     x, _ = posterior(H, g, prior.information, prior.mean)
     blocks = equations.begins, equations.standing
-    nothing = np.zeros(layout.count)
-    return Fit(layout, loads, x, sigma, weights, departures, *blocks, H, g, prior, held, nothing)
+    return Fit(layout, loads, x, sigma, weights, departures, *blocks, H, g, prior, held)
 
 
 def standing_blocks(equations: Equations, moving: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -469,9 +421,4 @@ def regularized(fit: Fit) -> Fit:
         PRIOR_WEIGHT,
         positive[free],
     )
-    x = np.concatenate([known[: free.start], pseudo_inertia.solve(program)])
-    # Without a Stribeck term friction at rest is Coulomb friction.
-    coulomb = layout.each('coulomb')
-    absent = coulomb[H[coulomb + 1, coulomb + 1] == 0.0]
-    x[absent + 1] = x[absent]
-    return replace(fit, x=x)
+    return replace(fit, x=np.concatenate([known[: free.start], pseudo_inertia.solve(program)]))

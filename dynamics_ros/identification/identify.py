@@ -2,10 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Identification of a robot from recordings, with findings and accuracy of the result.
 
-Stages fill one record, ``Problem``, one after another. The speed at which dry friction begins is
-the one that leaves the least residual. A Stribeck term has one unknown more of each joint and has
-to reduce the squared residual. Load-dependent friction is selected joint by joint, by
-cross-validation.
+Stages fill one record, ``Problem``, one after another.
 """
 
 from __future__ import annotations
@@ -17,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.estimation import EffortModel
+from dynamics_ros.estimation.uncertainty.thresholds import motion_scales
 from dynamics_ros.robot import Robot
 
 from .alternatives import check_mounting, effort_scale
@@ -29,50 +27,31 @@ from .deviations import (
     parameters,
     torque_deviations,
 )
-from .equations import EquationMaker, Equations, Filtering
+from .equations import EquationMaker, Filtering
 from .evaluation import Evaluation, Problem, effort_model_of, evaluate
 from .findings import (
+    STILL,
     brief,
-    clipped_efforts,
     constant_efforts,
-    moved_joints,
     much_left_over,
     named,
     resting,
     unexplained_times,
     usual_share,
-    without_friction,
 )
 from .fit import FRICTION, LOAD_REACH, Fit, grams, regularized, solved, squares
-from .joint_states.clock import extremes_of, regular_stretches
+from .joint_states.clock import regular_stretches
 from .joint_states.joint_matching import NotThisRobotError
 from .joint_states.noise import SampleNoise, sample_noise
 from .joint_states.samples import JointSamples, UnusableRecordingError
 
 Array = NDArray[np.float64]
 
-RANGE_FACTOR = 1.3
-"""Factor on the recorded ranges of positions, in which the accuracy of torques is computed."""
-
-HALF_A_TURN = np.array([[-np.pi], [np.pi]])
-
 MAX_UNEXPLAINED = 40.0
 """Unexplained share of the efforts from which a recording is attributed to another robot [%]."""
 
-SPEEDS = (0.005, 0.01, 0.02, 0.04)
+SPEEDS = 0.004 * 2.0 ** (0.5 * np.arange(9))
 """Candidates of the speed at which dry friction reaches 76 % [rad/s]."""
-
-HALVINGS = 3
-"""Number of halvings of the ratio of neighbouring candidates."""
-
-MAX_STRIBECK_RATIO = 0.98
-"""Ratio of squared residuals with and without a Stribeck term up to which there is one."""
-
-MIN_IMPROVEMENT, FOLDS = 0.99, 5
-"""Ratio of the errors on omitted folds that the load term of a joint has to reach; their number."""
-
-SIGNIFICANT = 2.0
-"""Standard deviations by which the load coefficient has to exceed zero."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +68,7 @@ class Identified:
         moved: (nv) whether the joints moved.
         findings: one sentence for each fact that a user should know.
         noise: noise of single samples.
-        accuracy: known errors of the model between ``postures``, and noise of the samples.
-        postures: (2, nv) lowest and highest positions [rad or m].
+        accuracy: known errors of the model, and noise of the samples.
     """
 
     robot: Robot
@@ -103,7 +81,6 @@ class Identified:
     findings: tuple[str, ...]
     noise: SampleNoise
     accuracy: Accuracy
-    postures: Array
 
     @property
     def bodies(self) -> Array:
@@ -171,23 +148,9 @@ def resample(problem: Problem) -> None:
     if not stretches:
         raise UnusableRecordingError('no ten samples follow each other without a gap')
     robot, problem.stretches = problem.robot, stretches
-    problem.span = np.max([np.ptp(one.position, axis=0) for one in stretches], axis=0)
-    problem.moved = moved_joints(robot, problem.span)
+    span = np.max([np.ptp(one.position, axis=0) for one in stretches], axis=0)
+    problem.moved = span >= STILL * motion_scales(robot)
     problem.findings += [*resting(problem), *constant_efforts(problem), *brief(problem)]
-
-
-def regress(problem: Problem) -> None:
-    """Stage: linear equations of the recordings, with efforts as reported."""
-    robot, base = problem.robot, BaseParameters.of(problem.robot)
-    problem.maker = EquationMaker(
-        robot,
-        base,
-        Filtering.for_motion(problem.stretches),
-        np.ones(robot.nv),
-        store={},
-        fused=problem.uses('velocities'),
-    )
-    problem.equations = problem.equations_of(problem.maker)
 
 
 def convert(problem: Problem) -> None:
@@ -196,18 +159,29 @@ def convert(problem: Problem) -> None:
     Raises:
         NotThisRobotError, UnusableRecordingError: as ``check_mounting``.
     """
-    robot, scale = problem.robot, problem.scale
-    if scale is None:
-        scale = np.ones(robot.nv)
+    robot, stretches = problem.robot, problem.stretches
+    if problem.scale is None:
+        problem.scale, findings = np.ones(robot.nv), list[str]()
         if problem.uses('units'):
-            scale, findings = effort_scale(problem)
-            problem.findings += findings
-    if (scale != 1.0).any():
-        problem.maker = replace(problem.maker, scale=scale)
-        problem.equations = problem.equations.scaled(scale)
-    problem.findings += clipped_efforts(robot, problem.stretches)
+            problem.scale, findings = effort_scale(robot, stretches)
+        problem.findings += findings
     if problem.uses('mounting'):
-        problem.findings += check_mounting(robot, problem.stretches, scale, problem.held)
+        problem.findings += check_mounting(robot, stretches, problem.scale, problem.held)
+
+
+def regress(problem: Problem) -> None:
+    """Stage: linear equations of the recordings."""
+    robot, scale = problem.robot, problem.scale
+    assert scale is not None
+    problem.maker = EquationMaker(
+        robot,
+        BaseParameters.of(robot),
+        Filtering.for_motion(problem.stretches),
+        scale,
+        store={},
+        fused=problem.uses('velocities'),
+    )
+    problem.equations = problem.equations_of(problem.maker)
 
 
 def weigh(problem: Problem) -> None:
@@ -216,115 +190,53 @@ def weigh(problem: Problem) -> None:
 
 
 def choose_curve(problem: Problem) -> None:
-    """Stage: the speed at which dry friction begins, and whether it fades with the speed."""
+    """Stage: the speed at which dry friction begins, of the least squared residual."""
     if not problem.uses('curve'):
         return
-    plain, fading = (_best_curve(problem, has) for has in (False, True))
-    _, problem.maker, problem.equations, of_speed = (
-        plain if fading[0] > MAX_STRIBECK_RATIO * plain[0] else fading
-    )
-    problem.refit()
-    problem.fit = replace(problem.fit, of_speed=of_speed)
+    fit, weights = problem.fit, problem.fit.weights / problem.fit.sigma[:, np.newaxis] ** 2
 
+    def tried(speed: float) -> tuple[float, Array]:
+        """Half the squared residual with a speed, and the unknowns (n)."""
+        maker = replace(problem.maker, friction_velocity=speed)
+        gram = grams(problem.equations_of(maker), weights)
+        x = solved(fit.layout, gram, fit.prior)
+        off = x - fit.prior.mean
+        both = squares(fit.layout, gram, x).sum() + off @ fit.prior.information @ off
+        return 0.5 * float(both), x
 
-def _best_curve(problem: Problem, stribeck: bool) -> tuple[float, EquationMaker, Equations, Array]:
-    """Least squared residual over friction speeds, and maker and equations with that speed.
-
-    The last value is the standard deviation (n) of the unknowns due to that of the speed, with the
-    signs of their correlation.
-    """
-    fit, tried = problem.fit, dict[float, tuple[float, EquationMaker, Equations, Array]]()
-    weights = fit.weights / fit.sigma[:, np.newaxis] ** 2
-
-    def left(logarithm: float) -> float:
-        if logarithm not in tried:
-            speed = float(np.exp(logarithm))
-            maker = replace(problem.maker, friction_velocity=speed, stribeck=stribeck)
-            equations = problem.equations_of(maker)
-            gram = grams(equations, weights)
-            x = solved(fit.layout, gram, fit.prior)
-            off = x - fit.prior.mean
-            both = squares(fit.layout, gram, x).sum() + off @ fit.prior.information @ off
-            tried[logarithm] = 0.5 * float(both), maker, equations, x
-        return tried[logarithm][0]
-
-    grid = np.log(SPEEDS)
-    best, step = min(grid.tolist(), key=left), float(grid[1] - grid[0])
-    for _ in range(HALVINGS):
-        step *= 0.5
-        best = min((best - step, best, best + step), key=left)
-    below, at, above = (left(best + k * step) for k in (-1, 0, 1))
-    # Prior of the logarithm of the speed: a standard deviation of 1.
+    costs, unknowns = zip(*map(tried, SPEEDS.tolist()), strict=True)
+    best = int(np.clip(np.argmin(costs), 1, len(SPEEDS) - 2))
+    step = float(np.log(SPEEDS[1] / SPEEDS[0]))
+    below, at, above = costs[best - 1 : best + 2]
+    # A parabola of the logarithm of the speed, whose prior has a standard deviation of 1.
     information = max(below - 2.0 * at + above, 0.0) / step**2 + 1.0
-    deviation = np.hypot(information**-0.5, step / np.sqrt(12.0))
-    slope = (tried[best + step][3] - tried[best - step][3]) / (2.0 * step)
-    return *tried[best][:3], slope * deviation
+    shift = np.clip(0.5 * (below - above) / step / information, -step, step)
+    speed = float(SPEEDS[best] * np.exp(shift))
+    problem.maker = replace(problem.maker, friction_velocity=speed)
+    problem.equations = problem.equations_of(problem.maker)
+    problem.refit()
+    slope = (unknowns[best + 1] - unknowns[best - 1]) / (2.0 * step)
+    problem.of_speed = slope / np.sqrt(information)
 
 
 def add_load(problem: Problem) -> None:
-    """Stage: load-dependent friction of the joints for which the recording supports it.
+    """Stage: load-dependent friction of the joints whose loads can show it.
 
     The load comes from the previous fit, so that the equations stay linear. The load of the final
     fit comes from a fit with load-dependent friction.
     """
     if not problem.uses('load'):
         return
-    b, fit, of_speed = len(problem.maker.base), problem.fit, problem.fit.of_speed
-    other, changed = _loaded(problem, problem.moved)
-    assert other.load is not None
-    carried = np.einsum('jrb,jb->jr', changed.rows[..., :b], other.load)
-    usual = np.sqrt((carried**2).sum(axis=1) / changed.counts.sum(axis=1))
-    chosen = joints_with_load(fit, changed, usual)
-    for _ in range(2 if chosen.any() else 0):
-        problem.maker, problem.equations = _loaded(problem, chosen)
-        problem.refit(usual * chosen)
-        problem.fit = replace(problem.fit, of_speed=of_speed)
-
-
-def _loaded(problem: Problem, joints: NDArray[np.bool_]) -> tuple[EquationMaker, Equations]:
-    """Equations in which some joints (nv) carry the load of the fit."""
-    maker, fit = problem.maker, problem.fit
-    base = maker.base.combination @ fit.x[: fit.layout.inertial]
-    other = replace(maker, load=joints[:, np.newaxis] * base)
-    return other, problem.equations_of(other)
-
-
-def joints_with_load(fit: Fit, equations: Equations, loads: Array) -> NDArray[np.bool_]:
-    """(nv) whether joints have load-dependent friction, by cross-validation.
-
-    A joint is selected if its load term reduces the error on the omitted folds to
-    ``MIN_IMPROVEMENT`` or less, and its coefficient is positive by ``SIGNIFICANT`` standard
-    deviations.
-
-    Args:
-        fit: fit without load-dependent friction.
-        equations: the equations with the column of the load.
-        loads: (nv) usual torques that the joints carry [Nm or N].
-    """
-    layout, blocks = fit.layout, len(equations.begins)
-    folds = max(2, min(FOLDS, blocks // 2))
-    fold, weights = np.arange(blocks) * folds // blocks, fit.weights / fit.sigma[:, np.newaxis] ** 2
-    parts = [grams(equations, weights * (fold == k)) for k in range(folds)]
-    others, load = [sum(parts) - part for part in parts], len(layout.base) + FRICTION.index('load')
-
-    def tried(chosen: NDArray[np.bool_]) -> tuple[Array, Array]:
-        """(nv) errors on omitted folds, and load coefficients in standard deviations."""
-        mask = np.ones((layout.joints, parts[0].shape[-1]))
-        mask[:, load] = chosen
-        errors, grows = np.zeros(layout.joints), []
-        for part, rest in zip(parts, others, strict=True):
-            x = solved(layout, rest * mask[:, np.newaxis] * mask[..., np.newaxis], fit.prior)
-            errors += squares(layout, part, x)
-            grows.append(x[layout.each('load')])
-        # Standard deviation by the jackknife, because residuals are correlated in time.
-        spread = np.sqrt(folds - 1.0) * np.std(grows, axis=0)
-        return errors, np.mean(grows, axis=0) / np.maximum(spread, 1e-12)
-
+    b, counts = len(problem.maker.base), problem.equations.counts.sum(axis=1)
+    base = problem.maker.base.combination @ problem.fit.x[: problem.fit.layout.inertial]
+    usual = np.sqrt(((problem.equations.rows[..., :b] @ base) ** 2).sum(axis=1) / counts)
     # Smaller loads contain no information about the coefficient.
-    some = LOAD_REACH * loads > fit.sigma
-    (without, _), (errors, grows) = tried(np.zeros_like(some)), tried(some)
-    found: NDArray[np.bool_] = some & (grows > SIGNIFICANT) & (errors <= MIN_IMPROVEMENT * without)
-    return found
+    chosen = problem.moved & (LOAD_REACH * usual > problem.fit.sigma)
+    for _ in range(2 if chosen.any() else 0):
+        base = problem.maker.base.combination @ problem.fit.x[: problem.fit.layout.inertial]
+        problem.maker = replace(problem.maker, load=chosen[:, np.newaxis] * base)
+        problem.equations = problem.equations_of(problem.maker)
+        problem.refit(usual * chosen)
 
 
 def regularize(problem: Problem) -> None:
@@ -367,7 +279,7 @@ def judge(problem: Problem) -> None:
     problem.train = Evaluation.joined(
         [evaluate(problem.maker, fit, samples) for samples in problem.recordings]
     )
-    for finding in (unexplained_times, much_left_over, without_friction):
+    for finding in (unexplained_times, much_left_over):
         problem.findings += finding(problem)
     # A push of some seconds may have as large a residual in total, but not in the other blocks.
     if min(problem.train.percent_all, 100.0 * usual_share(fit, equations)) > MAX_UNEXPLAINED:
@@ -381,7 +293,7 @@ def judge(problem: Problem) -> None:
 
 
 STAGES: tuple[Callable[[Problem], None], ...] = (
-    *(read, resample, regress, convert, weigh, choose_curve, add_load, regularize, judge),
+    *(read, resample, convert, regress, weigh, choose_curve, add_load, regularize, judge),
 )
 """The stages of an identification, in their order."""
 
@@ -390,10 +302,9 @@ def _result(problem: Problem) -> Identified:
     robot, maker, fit, train = problem.robot, problem.maker, problem.fit, problem.train
     covariance = covariances(problem)
     known = parameters(problem, covariance)
-    postures = _postures(robot, extremes_of(problem.stretches), problem.moved)
     noise = sample_noise(problem.stretches, maker.scale)
     viscous = [one.deviation for one in known if one.name.startswith('viscous ')]
-    of_fit = torque_deviations(problem, covariance[0], postures)
+    of_fit = torque_deviations(problem, covariance[0])
     return Identified(
         robot,
         replace(maker, store=None),
@@ -405,20 +316,4 @@ def _result(problem: Problem) -> Identified:
         tuple(problem.findings),
         noise,
         Accuracy(noise, *of_fit, train.rms, np.array(viscous)),
-        postures,
     )
-
-
-def _postures(robot: Robot, extremes: Array, moved: NDArray[np.bool_]) -> Array:
-    """(2, nv) lowest and highest positions for which the accuracy of torques is computed.
-
-    ``RANGE_FACTOR`` times the recorded range, within limits; all positions of a joint that did not
-    move.
-    """
-    lowest, highest = extremes
-    half = 0.5 * (RANGE_FACTOR - 1.0) * (highest - lowest)
-    limits = np.array([robot.lower_limits, robot.upper_limits])
-    wider = np.clip([lowest - half, highest + half], *limits)
-    reached = np.array([np.minimum(wider[0], lowest), np.maximum(wider[1], highest)])
-    anywhere = np.where(np.isfinite(limits), limits, 0.5 * (lowest + highest) + HALF_A_TURN)
-    return np.where(moved, reached, anywhere)

@@ -4,9 +4,6 @@
 
 import sys
 
-from dynamics_ros.command_line import command_line
+from dynamics_ros.tools import inspect
 
-with command_line():
-    from .command import main
-
-    sys.exit(main())
+sys.exit(inspect())

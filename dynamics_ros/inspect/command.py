@@ -9,7 +9,6 @@ import logging
 import math
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from dynamics_ros.algorithms.inverse_kinematics.solutions import solvable_arm
@@ -31,8 +30,6 @@ from dynamics_ros.spatial import Vector3
 
 from .oddities import oddities
 
-AXES = {(1.0, 0.0, 0.0): 'x', (0.0, 1.0, 0.0): 'y', (0.0, 0.0, 1.0): 'z'}
-
 MAX_LINES = 60
 """Largest number of links shown."""
 
@@ -44,63 +41,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     level = LOG.level
     try:
-        with suppress(BrokenPipeError):
-            return _inspect(options)
+        return _inspect(options)
+    except (BrokenPipeError, KeyboardInterrupt):
+        return 0
     except DynamicsRosError as error:
-        print(f'inspect: {error}', file=sys.stderr)
-        return 2
+        problem = str(error)
     except OSError as error:  # a full disk behind the standard output
-        print(f'inspect: the report cannot be written: {error.strerror}', file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        pass
+        problem = f'the report cannot be written: {error.strerror}'
     finally:
         LOG.setLevel(level)
-    return 0
+    print(f'inspect: {problem}', file=sys.stderr)
+    return 2
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog='inspect', description=__doc__)
-    parser.add_argument('robot', metavar='FILE', nargs='?', help='URDF or xacro file')
-    parser.add_argument(
-        '--topic',
-        metavar='NAME',
-        help='read the description from a topic, such as /robot_description',
-    )
-    parser.add_argument(
-        '--xacro', action='append', default=[], metavar='NAME:=VALUE',
-        help='argument of a xacro file; repeatable',
-    )  # fmt: skip
-    parser.add_argument(
-        '--root-joint',
-        default='fixed',
-        choices=ROOT_JOINTS,
-        help='joint between world and root link (default: %(default)s)',
-    )
-    parser.add_argument(
-        '--frame',
-        help='frame of inverse kinematics and of the page (default: the tool frame, marked *)',
-    )
-    parser.add_argument(
-        '--collisions',
-        action='store_true',
-        help='print which pairs of links may collide, which are not checked and why',
-    )
-    parser.add_argument('--show', action='store_true', help='show the robot on a local web page')
-    parser.add_argument(
-        '--port', type=int, default=PORT, help='port of that page (default: %(default)s)'
-    )
+    add = parser.add_argument
+    add('robot', metavar='FILE', nargs='?', help='URDF or xacro file')
+    topic = 'read the description from a topic, such as /robot_description'
+    add('--topic', metavar='NAME', help=topic)
+    xacro = 'argument of a xacro file; repeatable'
+    add('--xacro', action='append', default=[], metavar='NAME:=VALUE', help=xacro)
+    root = 'joint between world and root link (default: %(default)s)'
+    add('--root-joint', default='fixed', choices=ROOT_JOINTS, help=root)
+    frame = 'frame of inverse kinematics and of the page (default: the tool frame, marked *)'
+    add('--frame', help=frame)
+    pairs = 'print which pairs of links may collide, which are not checked and why'
+    add('--collisions', action='store_true', help=pairs)
+    add('--show', action='store_true', help='show the robot on a local web page')
+    add('--port', type=int, default=PORT, help='port of that page (default: %(default)s)')
     return parser
 
 
 def _inspect(options: argparse.Namespace) -> int:
-    if (options.robot is None) == (options.topic is None):
-        raise InvalidArgumentError('FILE', 'one of FILE and --topic is needed', 'a file or a topic')
-    arguments = _xacro_arguments(options.xacro)
-    if options.topic is None:
-        text = read_description_file(options.robot, arguments)
-    else:
-        text = _published(options.topic)
+    text = _description(options)
     # The report includes the warnings of the parser.
     LOG.setLevel(logging.ERROR)
     description = parse_urdf(text)
@@ -125,21 +99,23 @@ def _inspect(options: argparse.Namespace) -> int:
     return int(bool(odd))
 
 
-def _published(topic: str) -> str:
+def _description(options: argparse.Namespace) -> str:
+    if (options.robot is None) == (options.topic is None):
+        raise InvalidArgumentError('FILE', 'one of FILE and --topic is needed', 'a file or a topic')
+    arguments: dict[str, str] = {}
+    for text in options.xacro:
+        name, sign, value = text.partition(':=')
+        if not (name and sign):
+            raise InvalidArgumentError('--xacro', repr(text), 'NAME:=VALUE')
+        arguments[name] = value
+    if options.topic is None:
+        return read_description_file(options.robot, arguments)
     try:
         from dynamics_ros.wire.description_topic import published_description
     except ImportError:
         reason = 'a topic needs ROS 2: source its setup file, or give the file'
-        raise ModelError(f'topic {topic!r}', reason) from None
-    return published_description(topic)
-
-
-def _xacro_arguments(texts: Sequence[str]) -> dict[str, str]:
-    pairs = [text.partition(':=') for text in texts]
-    for text, (name, sign, _) in zip(texts, pairs, strict=True):
-        if not (name and sign):
-            raise InvalidArgumentError('--xacro', repr(text), 'NAME:=VALUE')
-    return {name: value for name, _, value in pairs}
+        raise ModelError(f'topic {options.topic!r}', reason) from None
+    return published_description(options.topic)
 
 
 def _page(
@@ -175,17 +151,15 @@ def tree(robot: Robot, description: RobotDescription, tool: str) -> Iterator[Blo
         joint = robot.model.joint_of(frame)
         name = f'{" " * depth}{printable(frame.name)}{" *" if frame.name == tool else ""}'
         mass = f'{masses[frame.name]:.4g} kg' if masses[frame.name] else '-'
-        rows.append((name, *(_joint(joint) if joint else _fixed(frame)), mass))
+        rows.append((name, *_joint(joint, frame), mass))
     yield rows
     if len(outline) > MAX_LINES:
         yield f'... and {len(outline) - MAX_LINES} links more'
 
 
-def _fixed(frame: Frame) -> tuple[str, ...]:
-    return ('fixed' if frame.parent else '', '', '', '', '')
-
-
-def _joint(joint: Joint) -> tuple[str, ...]:
+def _joint(joint: Joint | None, frame: Frame) -> tuple[str, ...]:
+    if joint is None:
+        return 'fixed' if frame.parent else '', '', '', '', ''
     kind, limits = joint.kind, joint.limits
     axis = _axis(kind.axis) if kind.has_axis else ''
     name = f'{printable(joint.name)} ({kind.name})'
@@ -202,13 +176,9 @@ def _joint(joint: Joint) -> tuple[str, ...]:
 
 
 def _axis(axis: Vector3) -> str:
-    numbers = tuple(float(x) for x in axis)
-    for known, letter in AXES.items():
-        if numbers == known:
-            return letter
-        if numbers == tuple(-x for x in known):
-            return f'-{letter}'
-    return ' '.join(f'{x:.2g}' for x in numbers)
+    numbers = [float(x) for x in axis]
+    signs = [letter if x > 0.0 else f'-{letter}' for letter, x in zip('xyz', numbers) if x]
+    return signs[0] if len(signs) == 1 else ' '.join(f'{x:.2g}' for x in numbers)
 
 
 def _bound(value: float, unit: str) -> str:
@@ -217,17 +187,13 @@ def _bound(value: float, unit: str) -> str:
 
 def collisions(scene: Collisions) -> Iterator[str]:
     """Yield the pairs of links that may collide, and those that are not checked by reason."""
-    for problem in scene.problems:
-        yield f'! {printable(problem)}'
-    yield from _pairs('checked', scene.pairs)
-    for reason in dict.fromkeys(scene.allowed.values()):
-        yield from _pairs(reason, [pair for pair, why in scene.allowed.items() if why == reason])
-
-
-def _pairs(what: str, pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
-    yield f'{what}: {len(pairs)} pairs'
-    for first, second in pairs:
-        yield f'  {printable(first)}, {printable(second)}'
+    yield from (f'! {printable(problem)}' for problem in scene.problems)
+    groups: dict[str, list[tuple[str, str]]] = {'checked': list(scene.pairs)}
+    for pair, reason in scene.allowed.items():
+        groups.setdefault(reason, []).append(pair)
+    for reason, pairs in groups.items():
+        yield f'{reason}: {len(pairs)} pairs'
+        yield from (f'  {printable(first)}, {printable(second)}' for first, second in pairs)
 
 
 def inverse_kinematics(robot: Robot, frame: str) -> str:

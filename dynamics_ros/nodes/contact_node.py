@@ -49,7 +49,7 @@ def tare(pipeline: ContactPipeline) -> str:
         DynamicsRosError: the robot moves, or something touches it.
     """
     indices, calibrated = pipeline.robot.joint_v_indices, pipeline.detector.calibrated
-    result = pipeline.tare.take(pipeline.detector.contact_thresholds if calibrated else None)
+    result = pipeline.tare.take(pipeline.detector.thresholds[0] if calibrated else None)
     if not result.success:
         joints = [name for name, i in indices.items() if i == result.joint]
         raise DynamicsRosError(': '.join([*joints, result.message]))
@@ -81,8 +81,8 @@ def pipeline_details(pipeline: ContactPipeline) -> dict[str, str]:
     values['friction adaptation'] = 'on'
     for name, i in pipeline.robot.joint_v_indices.items():
         values[f'friction adaptation: {name}'] = (
-            f'{adaptation.change[i]:+.3f} +- {adaptation.deviation[i]:.3f} of at most '
-            f'{adaptation.bound[i]:.3f} Nm or N, {adaptation.reasons[i]}'
+            f'{adaptation.change[i]:+.3f} of at most {adaptation.bound[i]:.3f} Nm or N, '
+            f'{adaptation.reasons[i]}'
         )
     return values
 
@@ -304,10 +304,9 @@ class Contact(Component[ContactParameters]):
         if self._wrist is not None:
             self._wrist.update(state)
         external = pipeline.update(state)
-        contradiction = self.context.inputs.doubts.contradiction
         self._alone = NOT_ALONE
         no_efforts = reason_of(pipeline.unavailable_reason) is Reason.EFFORT_MISSING
-        if self._wrist is not None and no_efforts and external is None and not contradiction:
+        if self._wrist is not None and no_efforts and external is None:
             external = self._wrist.judge(state, None, pipeline)
             if external is not None:
                 why = 'contacts behind the wrist sensor alone: ', pipeline.unavailable_reason
@@ -316,11 +315,11 @@ class Contact(Component[ContactParameters]):
             self.context.begin_epoch()
         elif not messages.wrenches:
             pipeline.wrenches_ready()  # else it warns that their kernel is being compiled
-        self.unavailable_reason = pipeline.unavailable_reason or contradiction
+        self.unavailable_reason = pipeline.unavailable_reason
         self.warning, estimated_state = pipeline.warning, pipeline.estimated_state or state
         if self._alone:
             self.unavailable_reason, self.warning, estimated_state = '', self._alone, state
-        if external is None or contradiction:
+        if external is None:
             return
         if self._alone:
             self._location.reset()

@@ -40,9 +40,6 @@ LOGGED = frozenset(
         Reason.CHANGE_REFUSED,
         Reason.POSITION_NOT_FINITE,
         Reason.POSITIONS_BEYOND_LIMITS,
-        Reason.POSITIONS_CONTRADICTORY,
-        Reason.ODOMETRY_AXES,
-        Reason.ODOMETRY_INCOMPLETE,
     }
 )
 """Reasons that are logged where they are detected."""
@@ -162,8 +159,8 @@ class Diagnostics:
         if inputs.joint_states.age() > SILENCE_TIMEOUT:
             return error, silent, inputs.describe_stopped()
         prefix = silent if component.unavailable_reason else publishing
-        doubts, not_finite = inputs.doubts, describe_not_finite(buffer.not_finite)
-        if implausible := not_finite or doubts.positions or doubts.contradiction:
+        not_finite = describe_not_finite(buffer.not_finite)
+        if implausible := not_finite or inputs.doubts.positions:
             # Other problems are consequences of this one.
             return warn, prefix, implausible
         if component.unavailable_reason:
@@ -179,7 +176,7 @@ class Diagnostics:
         if self._recently_jumped():
             text = f'{CLOCK} {buffer.timeline.jumps}'
             return warn, publishing, Explanation(Reason.CLOCK_SET_BACK, text)
-        if problem := describe_stale(inputs.state) or doubts.twists.missing or component.warning:
+        if problem := describe_stale(inputs.state) or component.warning:
             return warn, publishing, problem
         if component.uses_masses and context.robot.model.doubt:
             masses = Explanation(Reason.MASSES_MISSING, context.robot.model.doubt)
@@ -213,8 +210,6 @@ class Diagnostics:
             timeline = buffer.timeline
             values |= {
                 'joint_states late: dropped': str(timeline.dropped),
-                'joint_states late: merged': str(timeline.merged),
-                'joint_states of publishers in turn, apart [s]': f'{timeline.spread:.4f}',
                 CLOCK: str(timeline.jumps) if timeline.jumps.count else 'never set back',
             }
             values |= _counts('refused', buffer.refused)

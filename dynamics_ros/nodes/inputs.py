@@ -60,10 +60,6 @@ MIN_ALLOWANCE = 0.01
 MAX_ALLOWANCE = 0.2
 """Maximum time for messages that waited [s]: enough for the states of half a second at 1 kHz."""
 
-STEP = 1.1
-"""Factor by which the estimated time for a message follows the last one, up or down. It bounds the
-effect of a pause of the machine during one message."""
-
 MAX_MERGED = 100
 """Maximum number of waiting messages that are merged without outputs before the newest; older ones
 are dropped, because the newest becomes older while they are merged."""
@@ -74,7 +70,7 @@ Handler = Callable[[JointValues, bool], None]
 class JointStateInput:
     """Subscription that passes joint states on in order, and says which need no outputs.
 
-    Messages that waited get outputs if that takes no longer than ``MIN_ALLOWANCE`` or an allowance,
+    Messages that waited get outputs for ``MIN_ALLOWANCE`` or, if it is longer, an allowance,
     which they consume, and which time without a backlog restores. After a pause of the machine all
     of them therefore get outputs, and a node that is too slow soon computes those of the newest.
 
@@ -102,7 +98,6 @@ class JointStateInput:
         """
         self.superseded, self.max_allowance = 0, MAX_ALLOWANCE
         self._allowance = self._checked = self._last_end = 0.0
-        self._duration = 1e-5  # estimated time for a message [s]
         self._on_values, self._on_malformed = on_values, on_malformed
         reader = JointStateReader(topic)
         self._read, self.topic = reader.read, topic
@@ -120,22 +115,18 @@ class JointStateInput:
         was_waiting = start - self._last_end < BACK_TO_BACK_GAP
         checks = was_waiting or start - self._checked > MIN_ALLOWANCE
         if checks and (queued := self._waiting()):
-            start = self._pass_on_queue([message, *queued], start)
+            self._pass_on_queue([message, *queued], start)
         else:
             if checks and not was_waiting:
                 restored = self._allowance + start - self._checked
                 self._allowance, self._checked = min(restored, self.max_allowance), start
             self._pass_on(message, True)
         self._last_end = time.monotonic()
-        longest = max(self._last_end - start, self._duration / STEP)
-        self._duration = min(longest, self._duration * STEP)
 
-    def _pass_on_queue(self, messages: list[bytes], start: float) -> float:
-        """Pass on messages that have waited; return when that of the newest began [s]."""
+    def _pass_on_queue(self, messages: list[bytes], start: float) -> None:
+        """Pass on messages that have waited; older ones get outputs until a deadline."""
         *older, newest = messages
-        allowed = max(self._allowance, MIN_ALLOWANCE)
-        # Older ones get outputs only if that is expected to end in time, and until the deadline.
-        deadline = start + (allowed if len(messages) * self._duration <= allowed else 0.0)
+        deadline = start + max(self._allowance, MIN_ALLOWANCE)
         for left, message in zip(range(len(older), 0, -1), older, strict=True):
             answer = time.monotonic() < deadline
             self.superseded += not answer
@@ -144,7 +135,6 @@ class JointStateInput:
         now = self._checked = time.monotonic()
         self._allowance = max(self._allowance - (now - start), 0.0)
         self._pass_on(newest, True)
-        return now
 
     def process_waiting(self) -> None:
         """Pass on all waiting messages; for callers that cannot return to the executor first."""
@@ -350,10 +340,7 @@ class RobotInputs:
         self.received_any = False
         self.without_robot = 0
         self.publishers = Publishers(node)
-        self.doubts = InputCheck(
-            node.get_logger().warning,
-            lambda: self.publishers.describe(self.incoming.topic),
-        )
+        self.doubts = InputCheck(node.get_logger().warning)
         self._warnings = RateLimit()
         self.incoming = JointStateInput(
             node, self._on_joint_state, self._refuse_bytes, parameters.values.joint_state_topic
@@ -414,7 +401,6 @@ class RobotInputs:
         """Pass a new state on; do nothing for None, when a message has not completed a state."""
         if state is None:
             return
-        self.doubts.jumps.record(state)
         first = self.state is None
         self.state, self._outputs_pending = state, not answer
         self._on_state(state, answer)
@@ -433,9 +419,6 @@ class RobotInputs:
         except RefusedMessage as refusal:
             self._warn_refused('odom', refusal)
             return
-        sample = buffer.timeline.base.newest()
-        if sample is not None:
-            self.doubts.twists.record(sample)
         if buffer.base_frame_id != frame_before:
             self._on_frame()
         if not buffer.joint_names:

@@ -38,8 +38,7 @@ class RobotPage:
     """Page on this machine that shows a robot until it is closed; also a context manager.
 
     In a notebook the page appears if the object is the last of a cell; a script calls ``wait``. The
-    page has a slider for each joint, frames and their poses, gravity torques beside the limits, and
-    all solutions of inverse kinematics for a target that is dragged.
+    page has a slider for each joint, frames and their poses, and gravity torques beside the limits.
 
     Attributes:
         robot: the robot.
@@ -62,7 +61,7 @@ class RobotPage:
             robot: the robot.
             configuration: (nq) shown at first; None sets all joints to zero, or as near as their
                 limits allow.
-            frame: frame shown at first and dragged; None is the tool of the description, or the
+            frame: frame shown at first; None is the tool of the description, or the
                 frame farthest from the root.
             description: URDF text or file, whose shapes are drawn. Bodies without shapes are drawn
                 as bones between their joints.

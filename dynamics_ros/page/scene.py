@@ -10,6 +10,7 @@ import math
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from html import escape
 from queue import SimpleQueue
 from typing import Any
@@ -31,8 +32,6 @@ USUAL_PORT, HIGHEST_PORT = 8080, 65535
 """Port of a page if none is given, and the highest number of a port."""
 
 ROBOT = '/robot'
-GHOSTS = '/solutions'
-TARGET = '/target'
 
 CAMERA_DIRECTION = np.array([0.62, -0.66, 0.42])
 """Unit vector from the robot to the camera."""
@@ -42,9 +41,6 @@ PANEL_SHARE, PANEL_WIDTHS = 0.25, (225.0, 350.0)
 
 PANEL_BORDER, FOLDED_WIDTH = 4.0, 40.0
 """Width of the borders beside a panel, and of a panel that is folded [pixels]."""
-
-GHOST_COLOR = (90, 160, 255)
-GHOST_OPACITY = 0.25
 
 GRID = {False: ((200, 200, 200), (140, 140, 140)), True: ((62, 62, 66), (96, 96, 102))}
 """Colours of cells and sections of the ground grid, by whether the theme is dark."""
@@ -106,10 +102,7 @@ class Scene:
         self._queued_calls: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._frames: dict[str, Any] = {}
         self._axes: str | None = None
-        self._visuals: Sequence[Visual] = ()
-        self._ghosts: list[Any] = []
         self._objects: dict[str, tuple[str, str, Any]] = {}
-        self._target: Any = None
 
     def later(self, call: Callable[[], None]) -> None:
         """Queue a call for the next ``answer``; thread-safe."""
@@ -150,10 +143,9 @@ class Scene:
         with self.together():
             for name in list(self._objects):
                 self.remove(name)
-            self.show_ghosts([])
             self._server.scene.remove_by_name(ROBOT)
             self._server.scene.add_frame(ROBOT, show_axes=False)
-            self._axes, self._visuals = None, visuals
+            self._axes = None
             self._frames = {
                 name: self._server.scene.add_frame(
                     _path(name), show_axes=False, axes_length=0.12, axes_radius=0.004,
@@ -162,17 +154,16 @@ class Scene:
                 for name in frames
             }  # fmt: skip
             for number, visual in enumerate(visuals):
+                corners = visual.triangles.reshape(-1, 3)
                 shape = self._server.scene.add_mesh_simple(
                     f'{_path(visual.link)}/shape_{number}',
-                    *_vertices_and_faces(visual),
+                    corners,
+                    np.arange(len(corners)).reshape(-1, 3),
                     color=visual.color,
                     flat_shading=True,
                 )
-
-                def clicked(_: Any, link: str = visual.link) -> None:
-                    self.later(lambda: on_click(link))
-
-                shape.on_click(clicked)
+                chosen = partial(on_click, visual.link)
+                shape.on_click(lambda _, chosen=chosen: self.later(chosen))
 
     def set_ground(self, height: float) -> None:
         """Set the height of the grid [m]."""
@@ -223,58 +214,6 @@ class Scene:
         self._axes = frame
         if frame in self._frames:
             self._frames[frame].show_axes = True
-
-    def show_ghosts(self, poses: Sequence[dict[str, Pose]]) -> None:
-        """Draw semi-transparent copies of the robot in place of the current ones.
-
-        Args:
-            poses: pose of each link, for each copy.
-        """
-        for shown in self._ghosts:
-            shown.remove()
-        self._ghosts = []
-        if not poses:
-            return
-        for number, visual in enumerate(self._visuals):
-            placed = [one[visual.link] for one in poses]
-            shown = self._server.scene.add_batched_meshes_simple(
-                f'{GHOSTS}/{number}',
-                *_vertices_and_faces(visual),
-                batched_positions=np.array([position for position, _ in placed]),
-                batched_wxyzs=np.array([wxyz for _, wxyz in placed]),
-                batched_colors=GHOST_COLOR,
-                opacity=GHOST_OPACITY,
-                flat_shading=True,
-                cast_shadow=False,
-                receive_shadow=False,
-                lod='off',
-            )
-            self._ghosts.append(shown)
-
-    def show_target(self, pose: Pose | None, size: float, on_move: Callable[[Pose], None]) -> None:
-        """Draw a draggable target in place of the current one, or remove it.
-
-        Args:
-            pose: initial pose; None removes the target.
-            size: size of its arrows and rings [m].
-            on_move: called by ``answer`` with the pose to which it is dragged.
-        """
-        if self._target is not None:
-            self._target.remove()
-            self._target = None
-        if pose is None:
-            return
-        position, wxyz = pose
-        self._target = self._server.scene.add_transform_controls(
-            TARGET, scale=size, position=tuple(position), wxyz=tuple(wxyz), depth_test=False
-        )
-
-        def moved(event: Any) -> None:
-            target = event.target
-            now = tuple(map(float, target.position)), tuple(map(float, target.wxyz))
-            self.later(lambda: on_move(now))
-
-        self._target.on_update(moved)
 
     def remove(self, name: str) -> None:
         """Remove the object of a name."""
@@ -332,8 +271,3 @@ def sphere(center: Array, diameter: float, color: Color) -> dict[str, Any]:
 def _path(frame: str) -> str:
     """Scene node of a frame; a slash in the frame name does not create a level."""
     return f'{ROBOT}/{quote(frame, safe="")}'.rstrip('/')
-
-
-def _vertices_and_faces(visual: Visual) -> tuple[Array, NDArray[np.int64]]:
-    corners = visual.triangles.reshape(-1, 3)
-    return corners, np.arange(len(corners)).reshape(-1, 3)

@@ -26,6 +26,7 @@ from .states import (
     EstimatedStates,
     EstimatorFactory,
     Topics,
+    batches,
     payload_topic,
     recorded_description,
     topic_of,
@@ -104,8 +105,9 @@ def estimate(options: argparse.Namespace) -> str:
             with RecordingWriter(partial, storage) as writer:
                 output = EstimateWriter(first, factory.root_link, writer)
                 messages = with_progress(recording.messages(topics.all()), total, 'messages')
-                for one in states.estimates(messages):
-                    output.write(one, states.estimators)
+                # One by one, because each state has messages of its own.
+                for block in states.blocks(batches(messages, joint_states, max_size=1)):
+                    output.write(block)
             summary_text = _summary_text(output, states)
             if not output.count:
                 raise RecordingError(f'nothing could be estimated. {summary_text}')

@@ -21,7 +21,7 @@ from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
 from dynamics_ros_msgs.msg import ExternalWrench
 
 from .bag import RecordingWriter
-from .states import Estimate, Estimators
+from .states import EstimatedBlock, Estimators
 
 PREFIX = '/contact_node'
 """Prefix of the written topics, the name of the node."""
@@ -54,9 +54,10 @@ class EstimateWriter:
         self._next_place = 0
         self._adopt(pipeline)
 
-    def write(self, estimate: Estimate, estimators: Estimators) -> None:
+    def write(self, block: EstimatedBlock) -> None:
         """Writes the messages of one state."""
-        time, stamp, state, external = estimate
+        (time,), (stamp,), estimates, estimators = block
+        state, external = estimates.states.row(0), estimates.row(0)
         pipeline = estimators.pipeline
         if pipeline is not self._pipeline:
             self._adopt(pipeline)

@@ -21,8 +21,7 @@ from std_msgs.msg import String
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, printable
 from dynamics_ros.estimation import ContactLocator, ContactPipeline
 from dynamics_ros.estimation.contact.geometry import ContactGeometry
-from dynamics_ros.estimation.external_torques import Estimates, ExternalTorques
-from dynamics_ros.estimation.samples.moving_base import TwistCheck
+from dynamics_ros.estimation.external_torques import Estimates
 from dynamics_ros.estimation.samples.reports import JointValues
 from dynamics_ros.estimation.samples.resolution import RefusedMessage
 from dynamics_ros.estimation.samples.robot_state import RobotState
@@ -260,23 +259,6 @@ class EstimatorFactory:
         return Estimators(payload, pipeline, buffer, locator)
 
 
-class Estimate(NamedTuple):
-    """Result of one message.
-
-    Attributes:
-        time: time of recording [ns].
-        stamp: stamp of the message's state [ns].
-        state: the estimated state: that of the message, or the previous one while it is held as
-            doubtful.
-        external: the estimate.
-    """
-
-    time: int
-    stamp: int
-    state: RobotState
-    external: ExternalTorques
-
-
 class Batch(NamedTuple):
     """Consecutive messages of a topic; more than one only for joint states of equal length.
 
@@ -306,11 +288,6 @@ class EstimatedBlock(NamedTuple):
     estimates: Estimates
     estimators: Estimators
 
-    def rows(self) -> Iterator[Estimate]:
-        """Yields the results one by one."""
-        for i, times in enumerate(zip(self.recorded, self.stamps, strict=True)):
-            yield Estimate(*times, self.estimates.states.row(i), self.estimates.row(i))
-
 
 def batches(messages: Messages, joint_states: str, max_size: int = BATCH) -> Iterator[Batch]:
     """Groups messages into batches.
@@ -318,7 +295,7 @@ def batches(messages: Messages, joint_states: str, max_size: int = BATCH) -> Ite
     Args:
         messages: topic, time of recording [ns] and bytes of each message.
         joint_states: topic whose messages may share a batch.
-        most: maximum number of messages in a batch.
+        max_size: maximum number of messages in a batch.
     """
     times: list[int] = []
     taken: list[bytes] = []
@@ -378,7 +355,6 @@ class EstimatedStates:
         self._names = dict(names or {})
         self._new_names: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._joint_states, self._odometry = JointStateReader(), OdometryReader()
-        self._twists, self._twists_told = TwistCheck(), set[str]()
         self.messages = 0
         self.refusals: Counter[str] = Counter()
         self.payloads: list[int] = []
@@ -394,11 +370,6 @@ class EstimatedStates:
         most = self.refusals.most_common(MAX_REASONS)
         reasons = ', '.join(f'{why} ({count})' for why, count in most)
         return f'{self.refused} joint states were refused, mostly: {reasons}'
-
-    def estimates(self, messages: Messages) -> Iterator[Estimate]:
-        """Yields the estimates for messages, given as topic, time of recording [ns] and bytes."""
-        for block in self.blocks(batches(messages, self._topics.joint_states, max_size=1)):
-            yield from block.rows()
 
     def blocks(self, batches: Iterable[Batch]) -> Iterator[EstimatedBlock]:
         """Yields the estimates for batches of messages, in blocks of consecutive states."""
@@ -479,7 +450,6 @@ class EstimatedStates:
         try:
             if odometry:
                 buffer.update_base(self._odometry.read(data), (self._factory.root_link,))
-                self._compare_twists(buffer)
                 return None
             self.messages += 1
             values = self._renamed(self._joint_states.read(data))
@@ -495,18 +465,6 @@ class EstimatedStates:
             self.refusals[f'no joint of the robot is named: {named}'] += 1
             return None
         return buffer.due_state()
-
-    def _compare_twists(self, buffer: StateBuffer) -> None:
-        """Warns once of twists of odometry that contradict its poses."""
-        newest, twists = buffer.timeline.base.newest(), self._twists
-        if newest is not None:
-            twists.record(newest)
-        if twists.is_full:
-            twists.update(buffer.base_frame_id)
-            for problem in twists.problems:
-                if problem not in self._twists_told:
-                    self._twists_told.add(problem)
-                    LOG.warning('forces are wrong: %s', problem)
 
     def _renamed(self, values: JointValues) -> JointValues:
         """Returns joint states with the robot's names, the same object for the same names."""

@@ -127,29 +127,24 @@ class CommandedMotion:
             q: (n) initial positions.
             lower, upper: (n) position limits, to which commanded positions are clipped.
         """
-        self._q, self._v = q.copy(), np.zeros(len(q))
         self._lower, self._upper = lower, upper
-        self._start_time = self._end = 0.0
-        self._trajectory: tuple[Array, Array, Array] | None = None
+        self._start(0.0, np.zeros(1), q[np.newaxis], np.zeros((1, len(q))))
 
     def at(self, t: float) -> tuple[Array, Array]:
         """Reference positions and velocities (n each) at the time t [s]."""
-        elapsed = min(max(t, self._start_time), self._end) - self._start_time
-        if self._trajectory is not None:
-            q, v = _cubic(*self._trajectory, elapsed)
-            return np.clip(q, self._lower, self._upper), v if t < self._end else np.zeros(len(q))
-        q = np.clip(self._q + elapsed * self._v, self._lower, self._upper)
-        return q, self._v if t < self._end else np.zeros(len(q))
+        time, q, v = self._trajectory
+        q, v = _cubic(time, q, v, min(max(t - self._begin, 0.0), time[-1]))
+        return np.clip(q, self._lower, self._upper), v if t < self._begin + time[-1] else 0.0 * v
 
     def move(self, v: Array, t: float, duration: float) -> None:
         """Follow velocities v (n) from the time t [s] for a duration [s]."""
-        self._start(t, duration)
-        self._v = v.copy()
+        q, _ = self.at(t)
+        time = np.array([0.0, duration])
+        self._start(t, time, np.stack([q, q + duration * v]), np.stack([v, v]))
 
     def reach(self, q: Array, t: float, duration: float) -> None:
         """Move from the time t [s] to positions q (n) within a duration [s], and hold them."""
-        self._start(t, duration)
-        self._v = (q - self._q) / duration
+        self.move((q - self.at(t)[0]) / duration, t, duration)
 
     def follow(self, time: Array, q: Array, v: Array, t: float) -> None:
         """Follow a trajectory from the time t [s] on, and hold its last positions.
@@ -159,23 +154,20 @@ class CommandedMotion:
             q, v: (points, n) positions and velocities.
             t: start of the trajectory [s].
         """
-        self._start(t, float(time[-1]))
         if time[0] > 0.0:
             # The trajectory starts at the current reference positions, at rest.
             time = np.concatenate([[0.0], time])
-            q, v = np.vstack([self._q, q]), np.vstack([np.zeros(len(self._q)), v])
-        self._trajectory = (time, q, v) if len(time) > 1 else None
-        if self._trajectory is None:
-            self._q, self._v = q[-1], np.zeros(len(q[-1]))
+            q, v = np.vstack([self.at(t)[0], q]), np.vstack([0.0 * v[:1], v])
+        self._start(t, time, q, v)
 
-    def _start(self, t: float, duration: float) -> None:
-        self._q, _ = self.at(t)
-        self._trajectory = None
-        self._start_time, self._end = t, t + duration
+    def _start(self, t: float, time: Array, q: Array, v: Array) -> None:
+        self._begin, self._trajectory = t, (time, q, v)
 
 
 def _cubic(time: Array, q: Array, v: Array, t: float) -> tuple[Array, Array]:
     """Return positions and velocities of the cubic Hermite spline through (points, n) q and v."""
+    if time[-1] <= 0.0:
+        return q[0], v[0]
     k = min(int(np.searchsorted(time[1:], t)), len(time) - 2)
     step = time[k + 1] - time[k]
     slope = (q[k + 1] - q[k]) / step

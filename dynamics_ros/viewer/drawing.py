@@ -11,9 +11,7 @@ from geometry_msgs.msg import Point, Vector3
 
 from dynamics_ros.page.bars import Bar
 from dynamics_ros.page.explorer import Explorer
-from dynamics_ros.page.posed import PosedRobot
 from dynamics_ros.page.scene import Scene, arrow, sphere
-from dynamics_ros.spatial import matrix_to_quaternion
 from dynamics_ros.wire.conversions import numbers
 from dynamics_ros_msgs.msg import ContactState, ExternalWrench
 
@@ -27,15 +25,12 @@ STATES = {
 }
 """Text and colour of the arrows for each contact state."""
 
-POINT_COLOR, UNCERTAINTY_COLOR = (0.85, 0.1, 0.5), (0.95, 0.6, 0.1)
+POINT_COLOR = (0.85, 0.1, 0.5)
 POINT_DIAMETER, ARROW_DIAMETER = 0.025, 0.02
 CONTACT_POINT = 'contact point'
 
 SHORTEST = 0.005
 """Length below which an arrow is not drawn [m]."""
-
-DEVIATIONS = 2.0
-"""Semi-axes of the uncertainty ellipsoid, in standard deviations."""
 
 
 class Drawing:
@@ -80,12 +75,12 @@ class Drawing:
         latched = ', latched until reset' if contact.collision_latched else ''
         return f'<b>{STATES.get(contact.state, ("",))[0]}</b>{where}{latched}'
 
-    def draw(self, posed: PosedRobot, explorer: Explorer) -> None:
+    def draw(self, explorer: Explorer) -> None:
         """Draw forces and the contact point, and set the external torques of the bars."""
         contact, state = self.contact, ContactState.NONE
         if contact is not None:
             frame, state = contact.point_frame_id.removeprefix(self._prefix), contact.state
-            if contact.point_known and posed.frame_pose(frame) is not None:
+            if contact.point_known and explorer.frame_pose(frame) is not None:
                 look = sphere(numbers(contact.point, 'point'), POINT_DIAMETER, POINT_COLOR)
                 self._scene.draw(CONTACT_POINT, frame, 'icosphere', **look)
             else:
@@ -94,38 +89,23 @@ class Drawing:
             torques = dict(zip(contact.joint_names, map(Bar._make, pairs), strict=True))
             explorer.set_torques(None, torques)
         for message in self._wrenches.values():
-            self._draw_wrench(posed, message, state)
+            self._draw_wrench(explorer, message, state)
 
-    def _draw_wrench(self, posed: PosedRobot, message: ExternalWrench, state: int) -> None:
-        """Draw a force, and at the free end of its arrow the uncertainty unless degraded."""
-        frame, scene, scale = message.frame, self._scene, self._scale
-        names = f'force at {frame}', f'uncertainty at {frame}'
-        own = posed.frame_pose(message.header.frame_id.removeprefix(self._prefix))
-        carrier = posed.frame_pose(frame)
-        shown = own is not None and carrier is not None
+    def _draw_wrench(self, explorer: Explorer, message: ExternalWrench, state: int) -> None:
+        """Draw a force in its contact frame."""
+        frame, name = message.frame, f'force at {message.frame}'
+        own = explorer.frame_pose(message.header.frame_id.removeprefix(self._prefix))
+        carrier = explorer.frame_pose(frame)
         if own is not None and carrier is not None:
             X = np.linalg.inv(carrier) @ own  # of the axes of the message in the contact frame
-            R, tip = X[:3, :3], X[:3, :3] @ numbers(message.reference_point, 'point') + X[:3, 3]
-            start = tip - scale * R @ numbers(message.wrench.force, 'force')
-            shown = bool(np.linalg.norm(tip - start) > SHORTEST)
-        if not shown:
-            for name in names:
-                scene.remove(name)
-            return
-        color = STATES.get(state, STATES[ContactState.NONE])[1]
-        look = arrow(np.array([start, tip]), ARROW_DIAMETER, color)
-        scene.draw(names[0], frame, 'arrows', **look)
-        covariance = np.reshape(message.covariance, (6, 6))[:3, :3]
-        if message.degraded or not np.isfinite(covariance).all():
-            scene.remove(names[1])
-            return
-        variances, axes = np.linalg.eigh(R @ covariance @ R.T)
-        axes[:, 0] *= np.sign(np.linalg.det(axes))
-        x, y, z, w = matrix_to_quaternion(axes)
-        radii = DEVIATIONS * scale * np.sqrt(np.maximum(variances, 0.0))
-        look = sphere(start, 2.0, UNCERTAINTY_COLOR)
-        look |= {'wxyz': (w, x, y, z), 'scale': tuple(radii.tolist()), 'opacity': 0.4}
-        scene.draw(names[1], frame, 'icosphere', **look, cast_shadow=False)
+            tip = X[:3, :3] @ numbers(message.reference_point, 'point') + X[:3, 3]
+            start = tip - self._scale * X[:3, :3] @ numbers(message.wrench.force, 'force')
+            if np.linalg.norm(tip - start) > SHORTEST:
+                color = STATES.get(state, STATES[ContactState.NONE])[1]
+                look = arrow(np.array([start, tip]), ARROW_DIAMETER, color)
+                self._scene.draw(name, frame, 'arrows', **look)
+                return
+        self._scene.remove(name)
 
 
 def _is_drawable(vector: Vector3 | Point) -> bool:

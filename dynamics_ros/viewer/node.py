@@ -15,7 +15,6 @@ from ipaddress import ip_address
 from threading import Timer
 from typing import TYPE_CHECKING, NoReturn
 
-import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.clock import Clock, ClockType
 from rclpy.executors import Executor
@@ -114,13 +113,7 @@ class Viewer:
         contact = node.resolve_topic_name(CONTACT).rpartition('/')[0]
         self.explorer = Explorer(scene)
         self._drawing = Drawing(scene, values.force_scale, values.frame_prefix)
-        self._requests = Requests(
-            node,
-            scene,
-            self.explorer.tabs,
-            (contact, SIMULATOR),
-            lambda: self.explorer.frame,
-        )
+        self._requests = Requests(node, scene, self.explorer, (contact, SIMULATOR))
         if not is_local(values.host):  # on a public page visitors cannot call services
             self._requests.tab.remove()
         self._estimates = f'{contact}/'
@@ -199,8 +192,8 @@ class Viewer:
         with self.scene.together():
             if now > self._last_joint_state + SILENT_SECONDS:
                 self.explorer.release()
-            if self.explorer.posed is not None:
-                self._drawing.draw(self.explorer.posed, self.explorer)
+            if self.explorer.shown:
+                self._drawing.draw(self.explorer)
             self.explorer.update()
         self.explorer.say(self._summary())
 
@@ -215,28 +208,23 @@ class Viewer:
 
     def _summary(self) -> str:
         """Summary in HTML: contact, nodes without problems in one line, and problems."""
-        posed = self.explorer.posed
-        lines = ['waiting for robot_description' if posed is None else '', self._drawing.summary()]
-        if self._problem:
-            lines.append(details(self._problem))
-        if self._missing:
-            lines.append(self._missing)
         statuses = self._statuses.values()
-        well = [one.name for one in statuses if one.level == DiagnosticStatus.OK]
-        if well:
-            lines.append(f'ok: {escape(", ".join(sorted(map(node_of, well))))}')
-        return '<br>'.join(line for line in [*lines, *problems(statuses)] if line)
+        well = sorted(node_of(one.name) for one in statuses if one.level == DiagnosticStatus.OK)
+        lines = (
+            '' if self.explorer.shown else 'waiting for robot_description',
+            self._drawing.summary(),
+            details(self._problem),
+            self._missing,
+            f'ok: {escape(", ".join(well))}' if well else '',
+            *problems(statuses),
+        )
+        return '<br>'.join(filter(None, lines))
 
     def _on_joint_state(self, message: JointState) -> None:
         if len(message.name) == len(message.position):
-            finite = np.isfinite(message.position)
-            moved = {
-                name: value
-                for name, value, known in zip(message.name, message.position, finite, strict=True)
-                if known
-            }
+            pairs = zip(message.name, message.position, strict=True)
             self._last_joint_state = time.monotonic()
-            self.explorer.follow(moved)
+            self.explorer.follow({name: value for name, value in pairs if math.isfinite(value)})
 
     def _on_gravity(self, message: JointState) -> None:
         if len(message.name) == len(message.effort):
@@ -289,17 +277,15 @@ def missing_shapes(missing: Sequence[str]) -> str:
     """HTML about shapes that could not be read: a line per reason, and which ones on a click."""
     shapes_of: dict[str, list[str]] = {}
     for problem in missing:
-        shape, _, reason = problem.partition("': ")
-        shapes_of.setdefault(reason or problem, []).append(f"{shape}'" if reason else shape)
+        shape, quote, reason = problem.partition("': ")
+        shapes_of.setdefault(reason or problem, []).append(escape(shape + quote[:1]))
     lines = []
     for reason, shapes in shapes_of.items():
-        listed = [escape(one) for one in shapes[:MAX_MISSING]]
-        if len(shapes) > MAX_MISSING:
-            listed.append(f'and {len(shapes) - MAX_MISSING} more')
+        more = [f'and {len(shapes) - MAX_MISSING} more'] if len(shapes) > MAX_MISSING else []
         number = f'{len(shapes)} shapes are' if len(shapes) > 1 else '1 shape is'
         lines.append(
             f'<details><summary>{number} missing: {escape(reason)}</summary>'
-            f'{"<br>".join(listed)}</details>'
+            f'{"<br>".join(shapes[:MAX_MISSING] + more)}</details>'
         )
     return ''.join(lines)
 

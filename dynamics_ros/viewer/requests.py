@@ -14,6 +14,7 @@ from rclpy.node import Node
 from std_srvs.srv import Trigger
 
 from dynamics_ros.nodes.reporting import FaultLog
+from dynamics_ros.page.explorer import Explorer
 from dynamics_ros.page.scene import Scene
 from dynamics_ros_msgs.msg import Result
 from dynamics_ros_msgs.srv import ApplyWrench
@@ -32,22 +33,21 @@ class Requests:
     """
 
     def __init__(
-        self, node: Node, scene: Scene, tabs: Any, nodes: tuple[str, str], frame: Callable[[], str]
+        self, node: Node, scene: Scene, explorer: Explorer, nodes: tuple[str, str]
     ) -> None:
         """Add the tab.
 
         Args:
             node: node that calls the services.
             scene: scene of the page.
-            tabs: tab group of the page.
+            explorer: has the tabs of the page, and the frame to push.
             nodes: names of contact_node and of robot_simulator.
-            frame: returns the name of the frame to push.
         """
         contact, simulator = nodes
-        self._frame, self._faults, self._scene = frame, FaultLog.of(node), scene
+        self._explorer, self._faults, self._scene = explorer, FaultLog.of(node), scene
         self._push_client = node.create_client(ApplyWrench, f'{simulator}/apply_wrench')
         self._buttons: list[tuple[Any, Any]] = []
-        with tabs.add_tab('Requests') as self.tab:
+        with explorer.tabs.add_tab('Requests') as self.tab:
             for label, color, hint in (
                 ('tare', 'teal', 'Takes the present wrench as zero: only without contact'),
                 ('reset', 'orange', 'Clears a latched collision'),
@@ -82,7 +82,7 @@ class Requests:
     def _push_request(self) -> ApplyWrench.Request:
         x, y, z = map(float, self._force.value)
         return ApplyWrench.Request(
-            frame=self._frame(),
+            frame=self._explorer.frame,
             wrench=Wrench(force=Vector3(x=x, y=y, z=z)),
             duration=Duration(sec=PUSH_SECONDS),
         )

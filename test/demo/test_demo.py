@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -65,12 +66,6 @@ def start(*arguments, program=None, **variables):
     )
 
 
-def descendant(executable):
-    """Process id of one of them."""
-    (found,) = [number for number, command in running() if executable.encode() in command]
-    return found
-
-
 def finish(process):
     """Exit code, standard output and error of a demonstration that ends by itself."""
     try:
@@ -81,22 +76,15 @@ def finish(process):
 
 
 def descendants():
-    """Commands of all processes that run in the domain of these tests."""
-    return [command for _, command in running()]
-
-
-def running():
-    """Process ids and commands of all of them."""
+    """Process ids by command of all processes that run in the domain of these tests."""
     wanted = f'ROS_DOMAIN_ID={DOMAIN}'.encode()
-    found = []
+    found = {}
     for folder in Path('/proc').glob('[0-9]*'):
-        try:
-            environment = (folder / 'environ').read_bytes().split(b'\0')
+        with suppress(OSError):
             command = (folder / 'cmdline').read_bytes()
-        except OSError:
-            continue
-        if wanted in environment and b'lib/dynamics_ros/' in command:
-            found.append((int(folder.name), command))
+            environment = (folder / 'environ').read_bytes().split(b'\0')
+            if wanted in environment and b'lib/dynamics_ros/' in command:
+                found[command] = int(folder.name)
     return found
 
 
@@ -104,13 +92,6 @@ def wait_for(process, text):
     """Read what a demonstration says until it says this."""
     while text not in (line := process.stdout.readline()):
         assert line, f'it has ended before {text!r}'
-
-
-def wait_until_nothing_runs():
-    deadline = time.monotonic() + PATIENCE
-    while left := descendants():
-        assert time.monotonic() < deadline, left
-        time.sleep(0.05)
 
 
 def shown(*arguments, **options):
@@ -126,8 +107,8 @@ def shown(*arguments, **options):
 
 
 SHORT_MEMORY = (
-    'import sys; from dynamics_ros.demo import __main__, demonstration; '
-    'demonstration.LENGTH = 1200; sys.exit(__main__.main())'
+    'import sys; from dynamics_ros.demo import command, demonstration; '
+    'demonstration.LENGTH = 1200; sys.exit(command.main())'
 )
 """A demonstration that lasts longer than what it keeps."""
 
@@ -162,7 +143,7 @@ class TestTheWholeJob:
 
     def test_no_process_is_left_behind(self, result):
         assert result
-        assert descendants() == []
+        assert descendants() == {}
 
 
 @pytest.mark.ros
@@ -180,7 +161,7 @@ def test_a_xacro_robot_with_three_joints_and_absent_meshes_shows_what_its_joints
 def test_nodes_that_stand_still_for_a_while_are_called_slow_and_not_wrong():
     process = start('--duration', '5', '--json')
     wait_for(process, 'push 1 at')
-    node = descendant('lib/dynamics_ros/dynamics_ros')
+    (node,) = (pid for command, pid in descendants().items() if b'ros/dynamics_ros\0' in command)
     os.kill(node, signal.SIGSTOP)
     # More joint states than the node's queue holds, also from a simulator at half of its rate.
     time.sleep(6.0)
@@ -211,7 +192,7 @@ def test_ctrl_c_before_the_end_takes_everything_down_and_is_no_success(moment):
     code, _, err = finish(process)
     assert code == 1
     assert err == 'demo: interrupted before everything was shown\n'
-    assert descendants() == []
+    assert descendants() == {}
 
 
 @pytest.mark.ros
@@ -221,7 +202,10 @@ def test_not_even_a_killed_demonstration_leaves_processes_behind(tmp_path):
     wait_for(process, 'everything runs')
     process.kill()
     process.communicate()
-    wait_until_nothing_runs()
+    deadline = time.monotonic() + PATIENCE
+    while left := descendants():
+        assert time.monotonic() < deadline, left
+        time.sleep(0.05)
 
 
 @pytest.mark.parametrize(
@@ -241,7 +225,7 @@ def test_a_robot_that_cannot_be_shown_is_told_in_one_line(content, told, tmp_pat
     assert code == 1
     assert out == ''
     assert told in err and err.count('\n') == 1
-    assert descendants() == []
+    assert descendants() == {}
 
 
 def test_a_duration_that_is_too_short_is_refused():

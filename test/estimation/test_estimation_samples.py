@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,22 +13,12 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from patience import examples
 from publishers import LEFT, RIGHT, START, taking_turns
-from scipy.spatial.transform import Rotation
-from urdf_texts import pendulum
 
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation import SampleFilter
-from dynamics_ros.estimation.samples.doubts import JumpCheck
-from dynamics_ros.estimation.samples.moving_base import (
-    ALIGNED,
-    DEPTH,
-    BaseSample,
-    MovingBase,
-    TwistCheck,
-)
-from dynamics_ros.estimation.samples.robot_state import RobotState
+from dynamics_ros.estimation.samples.moving_base import ALIGNED, DEPTH, BaseSample, MovingBase
 from dynamics_ros.estimation.samples.timeline import (
     JUMP_NS,
     MAX_MISSED,
@@ -375,155 +364,3 @@ def test_late_odometry_is_dropped_and_counted_until_it_goes_on_so():
     taken = [timeline.add_base(old, alone=False) for _ in range(MIN_OLD_MESSAGES)]
     assert taken == [False] * (MIN_OLD_MESSAGES - 1) + [True]
     assert timeline.base.stamp == old.stamp
-
-
-AXES = (
-    "the linear velocity of odom looks to be in the axes of 'odom'; nav_msgs/Odometry has it in "
-    'those of child_frame_id'
-)
-
-
-def walk(rate=50.0, *, speed=0.5, heading=2.0, turning=0.2, seconds=5.0):
-    """Times [s], positions, rotations and true twists of a quadruped that trots in a curve."""
-    t = np.arange(0.0, seconds, 0.1 / rate)  # fine steps, of which every tenth is a sample
-    rocking = 2.0 * np.pi * 3.0 * t
-    angles = np.column_stack(
-        (heading + turning * t, 0.06 * np.sin(rocking), 0.08 * np.cos(0.5 * rocking))
-    )
-    rotations = Rotation.from_euler('ZYX', angles)
-    velocity = np.column_stack(
-        (speed + 0.05 * np.sin(rocking), 0.05 * np.cos(rocking), 0.3 * np.cos(rocking))
-    )
-    steps = np.gradient(t)[:, None]
-    positions = np.cumsum(rotations.apply(velocity) * steps, axis=0)
-    spin = (rotations[:-1].inv() * rotations[1:]).as_rotvec() / np.diff(t)[:, None]
-    twists = np.column_stack((velocity, np.vstack((spin, spin[-1:]))))
-    return t[::10], positions[::10], rotations[::10], twists[::10]
-
-
-def told(motion, change=None, noise=0.0, jump=None, planar=False):
-    """Findings after each second of a motion, with its twists changed by a function."""
-    times, positions, rotations, twists = motion
-    random = np.random.default_rng(5)
-    check, problems, missing = TwistCheck(), [], []
-    last = 0
-    for i, time in enumerate(times):
-        twist = twists[i].copy() if change is None else change(twists[i].copy(), rotations[i])
-        place = positions[i] + noise * random.standard_normal(3)
-        turned = Rotation.from_rotvec(noise * random.standard_normal(3)) * rotations[i]
-        if jump is not None and time > jump:
-            place += [0.4, -0.3, 0.0]
-        if planar:
-            q = np.array([*place[:2], turned.as_euler('ZYX')[0]])
-            twist = twist[[0, 1, 5]]
-        else:
-            q = np.concatenate((place, turned.as_quat()))
-        check.record(BaseSample(int(1e9 * (5.0 + time)), q, twist))
-        if int(time) > last:
-            last = int(time)
-            check.update('odom')
-            problems.append(check.problem)
-            missing.append(check.missing)
-    return problems, missing
-
-
-def of_parent(twist, rotation):
-    twist[:3] = rotation.apply(twist[:3])
-    return twist
-
-
-@pytest.mark.parametrize(('rate', 'heading'), [(20.0, 0.8), (50.0, 2.0), (300.0, -1.5)])
-def test_a_velocity_in_the_axes_of_the_parent(rate, heading):
-    problems, missing = told(walk(rate, heading=heading, turning=0.0), of_parent, noise=1e-3)
-    assert problems[:2] == ['', '']  # one comparison may be wrong
-    assert problems[2] == problems[-1] == AXES
-    assert not any(missing)
-
-
-def test_it_is_withdrawn_when_velocities_become_right():
-    times, *rest = walk(seconds=20.0)
-    changed = iter(range(len(times)))
-    problems, _ = told((times, *rest), lambda v, R: of_parent(v, R) if next(changed) < 300 else v)
-    assert problems[3] == AXES
-    assert not problems[-1]
-
-
-@pytest.mark.parametrize('rate', [20.0, 200.0])
-@pytest.mark.parametrize(('heading', 'turning'), [(0.0, 0.0), (0.8, 1.0), (2.0, 0.0), (-1.5, 0.3)])
-@pytest.mark.parametrize('planar', [False, True])
-def test_a_right_twist(rate, heading, turning, planar):
-    motion = walk(rate, heading=heading, turning=turning)
-    for noise in (0.0, 3e-3):
-        problems, missing = told(motion, noise=noise, planar=planar)
-        assert not any(problems) and not any(missing)
-    problems, missing = told(motion, jump=2.3, planar=planar)  # a correction by a map
-    assert not any(problems) and not any(missing)
-
-
-def test_twists_of_a_slow_estimator_are_not_judged():
-    motion = walk(8.0)
-    problems, missing = told(motion, of_parent)
-    assert not any(problems) and not any(missing)
-
-
-def test_a_base_at_rest_may_have_a_twist_of_zero():
-    times, positions, rotations, twists = walk()
-    still = times, 0.0 * positions, rotations[np.zeros(len(times), dtype=int)], 0.0 * twists
-    for noise in (0.0, 3e-3):
-        problems, missing = told(still, noise=noise)
-        assert not any(problems) and not any(missing)
-
-
-LIMIT = '<limit lower="-7" upper="7" velocity="2" effort="10"/></joint>'
-LIMITED = pendulum('limited').replace('continuous', 'revolute').replace('</joint>', LIMIT)
-PERIOD = 0.001
-
-
-@pytest.fixture(scope='module')
-def robot_jumps():
-    return Robot.from_urdf(LIMITED, backend='python')
-
-
-def found(robot, times, positions, *, calls=1):
-    """The sentence after some calls, each with these states before it."""
-    check, nothing = JumpCheck(), np.zeros(1)
-    for _ in range(calls):
-        for time, position in zip(times, positions, strict=True):
-            q, stamp = np.array([position]), int(time * 1e9)
-            mask = np.zeros(1, dtype=bool)
-            check.record(RobotState(stamp, q, nothing, nothing, (), (), (), mask))
-        check.update(robot, lambda: '/joint_states has 2 publishers')
-    return check.problem
-
-
-def test_two_publishers_in_turn(robot_jumps):
-    times = PERIOD * np.arange(20)
-    told = found(robot_jumps, times, np.where(np.arange(20) % 2, 0.3, -0.5))
-    assert told == (
-        'positions jump back and forth: swing between -0.5 and 0.3 rad; /joint_states has 2 '
-        'publishers, of which only one may report a joint'
-    )
-
-
-@examples(50)
-@given(
-    speed=st.floats(0.0, 2.0),
-    frequency=st.floats(0.1, 20.0),
-    noise=st.floats(0.0, 2e-3),
-    late=st.floats(0.0, 1.9e-3),
-    seed=st.integers(0, 1000),
-)
-def test_motion_within_the_limit_is_none(robot_jumps, speed, frequency, noise, late, seed):
-    random = np.random.default_rng(seed)
-    times = PERIOD * np.arange(64)
-    rate = 2.0 * math.pi * frequency
-    positions = 3.0 + speed / rate * np.sin(rate * times) + noise * random.uniform(-1, 1, 64)
-    stamps = np.sort(times + late * random.uniform(0, 1, 64))
-    assert not found(robot_jumps, stamps, positions, calls=5)
-
-
-def test_wrapped_angles_are_none(robot_jumps):
-    positions = math.pi + 0.001 * np.sin(np.arange(60))
-    wrapped = (positions + math.pi) % (2.0 * math.pi) - math.pi
-    assert np.abs(np.diff(wrapped)).max() > 6.0
-    assert not found(robot_jumps, PERIOD * np.arange(60), wrapped, calls=5)

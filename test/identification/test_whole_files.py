@@ -30,7 +30,7 @@ from benchmarks.recordings_fleet import FleetRobot, Recorded, record
 from dynamics_ros.calibration import command as calibration
 from dynamics_ros.calibration import in_motion
 from dynamics_ros.calibration import plan as planning
-from dynamics_ros.doctor.observer import observe
+from dynamics_ros.doctor.graph import observe
 from dynamics_ros.export import command as export
 from dynamics_ros.files import NotWrittenError, completed, write_files
 from dynamics_ros.fleet import command as fleet

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Sliders, frames, torques and targets of the page pose the robot and tell of it."""
+"""Sliders, frames and torques of the page pose the robot and tell of it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ import pytest
 from dynamics_ros import Robot
 from dynamics_ros.inspect.command import main as inspect
 from dynamics_ros.model.visual_geometry import read_visual_geometry
-from dynamics_ros.multibody.end_effector import pose_numbers
 from dynamics_ros.page.bars import EXCEEDED_COLOR, Bar, bars, four_digits
 
 ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
@@ -46,17 +45,17 @@ def by_hand(handle: Any, value: Any) -> None:
 
 def test_a_slider_poses_the_robot_until_joint_states_come(explorer):
     slider = explorer._sliders['elbow_pitch']
-    index = explorer.posed.robot.joint_q_indices['elbow_pitch']
+    index = explorer.robot.joint_q_indices['elbow_pitch']
     by_hand(slider, 0.7)
     explorer.update()
-    assert explorer.posed.q[index] == 0.7
+    assert explorer.q[index] == 0.7
     explorer.follow({'elbow_pitch': 0.4})
     explorer._next_update = 0.0
     explorer.update()
     assert slider.disabled and slider.value == pytest.approx(0.4)
     by_hand(slider, 0.9)
     explorer.update()
-    assert explorer.posed.q[index] == 0.4
+    assert explorer.q[index] == 0.4
     explorer.release()
     assert not slider.disabled
 
@@ -67,7 +66,7 @@ def test_a_robot_without_masses_is_shown(explorer):
     explorer.show(Robot.from_urdf(text), {}, 'b')
     by_hand(explorer._sliders['j'], 0.5)
     explorer.update()
-    assert explorer.posed.q.tolist() == [0.5]
+    assert explorer.q.tolist() == [0.5]
 
 
 def test_the_pose_of_the_link_that_is_clicked_is_told(explorer):
@@ -77,7 +76,7 @@ def test_the_pose_of_the_link_that_is_clicked_is_told(explorer):
         getattr(one, 'callback', one)(SimpleNamespace(target=shape))
     explorer.update()
     assert explorer.frame == 'hand_link'
-    x = explorer.posed.robot.forward_kinematics(explorer.posed.q, 'hand_link')[0, 3]
+    x = explorer.robot.forward_kinematics(explorer.q, 'hand_link')[0, 3]
     assert f'{x:.4f}' in explorer._pose_text.content
     assert explorer._scene._frames['hand_link'].show_axes
     assert not explorer._scene._frames['tool0'].show_axes
@@ -86,8 +85,8 @@ def test_the_pose_of_the_link_that_is_clicked_is_told(explorer):
 def test_gravity_of_the_description_is_shown_until_a_node_tells_another(explorer):
     explorer.follow({'shoulder_pitch': 0.9})
     explorer.update()
-    own = explorer.posed.robot.gravity(explorer.posed.q)
-    pitch = own[explorer.posed.robot.joint_v_indices['shoulder_pitch']]
+    own = explorer.robot.gravity(explorer.q)
+    pitch = own[explorer.robot.joint_v_indices['shoulder_pitch']]
     assert (
         f'>{four_digits(pitch)}<' in explorer._bars.content
         and 'limit 120' in explorer._bars.content
@@ -104,84 +103,27 @@ def test_a_bar_beyond_its_limit_has_the_colour_of_an_alarm_and_names_are_escaped
     assert EXCEEDED_COLOR in shown and '&lt;b&gt;' in shown and '<b>' not in shown
 
 
-def test_all_solutions_of_a_target_are_shown_and_the_nearest_is_taken(explorer, monkeypatch):
-    from dynamics_ros.page import explorer as module
-
-    # A busy machine finds them as well; the search ends when it has as many as are shown.
-    monkeypatch.setattr(module, 'SEARCH_TIME', 60.0)
-    robot = explorer.posed.robot
-    q = np.full(robot.nq, 0.5)
-    explorer.follow(dict(zip(robot.joint_names, q, strict=True)))
-    X = robot.forward_kinematics(q, 'tool0')
-    explorer._toggle_target(True)
-    assert len(explorer._solutions) > 1 and len(explorer._scene._ghosts) > 0
-    for one in explorer._solutions:
-        np.testing.assert_allclose(robot.forward_kinematics(one.q, 'tool0'), X, atol=1e-4)
-    np.testing.assert_array_equal(explorer.posed.q, q)
-    # Without joint states the robot takes the nearest one.
-    explorer.release()
-    X[2, 3] -= 0.05
-    dragged = explorer._scene._target
-    numbers = pose_numbers(X)
-    dragged.position, dragged.wxyz = numbers[:3], numbers[[6, 3, 4, 5]]
-    for call in dragged._impl_aux.update_cb:  # what viser does when a person drags it
-        call(SimpleNamespace(target=dragged))
+def test_links_are_drawn_where_forward_kinematics_has_them(explorer):
+    explorer.follow({'elbow_pitch': 0.7, 'unknown': 1.0})
     explorer.update()
-    np.testing.assert_array_equal(explorer.posed.q, explorer._solutions[0].q)
-    np.testing.assert_allclose(robot.forward_kinematics(explorer.posed.q, 'tool0'), X, atol=1e-4)
-    explorer._toggle_target(False)
-    assert not explorer._scene._ghosts
+    drawn = explorer._scene._frames['hand_link']
+    X = explorer.robot.forward_kinematics(explorer.q, 'hand_link')
+    np.testing.assert_allclose(drawn.position, X[:3, 3], atol=1e-12)
+    np.testing.assert_allclose(drawn.wxyz[0] ** 2, (1.0 + np.trace(X[:3, :3])) / 4.0, atol=1e-12)
+    assert explorer.q[explorer.robot.joint_q_indices['elbow_pitch']] == 0.7
 
 
-class FakeScene:
-    """Keeps where links are drawn."""
-
-    def __init__(self):
-        self.placed = {}
-
-    def show_robot(self, frames, visuals, on_click):
-        self.frames = frames
-
-    def look_at(self, lowest, highest):
-        self.box = lowest, highest
-
-    def set_ground(self, height):
-        self.ground = height
-
-    def move_frame(self, frame, pose):
-        self.placed[frame] = np.array(pose[0]), np.array(pose[1])
+def test_there_is_a_slider_within_limits_for_every_joint(explorer):
+    robot, sliders = explorer.robot, explorer._sliders
+    assert list(sliders) == list(robot.joint_names)
+    ends = [(slider.min, slider.max) for slider in sliders.values()]
+    assert ends == [*zip(robot.lower_limits, robot.upper_limits, strict=True)]
 
 
-@pytest.fixture
-def posed():
-    pytest.importorskip('viser')
-    from dynamics_ros.page.posed import PosedRobot
-
-    visuals, _ = read_visual_geometry(ARM)
-    return PosedRobot(FakeScene(), Robot.from_urdf(ARM, backend='python'), visuals)
-
-
-def test_links_are_drawn_where_forward_kinematics_has_them(posed):
-    posed.move({'elbow_pitch': 0.7, 'unknown': 1.0})
-    posed.place()
-    position, wxyz = posed._scene.placed['hand_link']
-    X = posed.robot.forward_kinematics(posed.q, 'hand_link')
-    np.testing.assert_allclose(position, X[:3, 3], atol=1e-12)
-    np.testing.assert_allclose(wxyz[0] ** 2, (1.0 + np.trace(X[:3, :3])) / 4.0, atol=1e-12)
-    assert posed.q[posed.robot.joint_q_indices['elbow_pitch']] == 0.7
-
-
-def test_there_is_a_slider_within_limits_for_every_joint(posed):
-    sliders = posed.sliders()
-    assert [one.joint for one in sliders] == list(posed.robot.joint_names)
-    assert [one.lower for one in sliders] == posed.robot.lower_limits.tolist()
-    assert [one.upper for one in sliders] == posed.robot.upper_limits.tolist()
-
-
-def test_the_camera_frames_all_shapes_of_the_robot_as_it_stands(posed):
-    posed.look_at()
-    lowest, highest = posed._scene.box
-    tool = posed.robot.forward_kinematics(posed.q, 'tool0')[:3, 3]
+def test_the_camera_frames_all_shapes_of_the_robot_as_it_stands(explorer):
+    explorer._look_at()
+    lowest, highest = explorer._scene._box
+    tool = explorer.robot.forward_kinematics(explorer.q, 'tool0')[:3, 3]
     assert (lowest <= tool).all() and (tool <= highest).all()
     # The base plate has corners beyond all frames, and stands on the ground.
     assert lowest[0] < -0.05 and lowest[2] == pytest.approx(0.0, abs=0.01)

@@ -20,7 +20,7 @@ pytest.importorskip('viser')
 from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError, ModelError, UnknownFrameError
 from dynamics_ros.inspect import show
-from dynamics_ros.page.posed import skeleton
+from dynamics_ros.page.bones import skeleton
 
 ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
 
@@ -53,7 +53,7 @@ def test_sliders_follow_the_configuration(arm, port):
         page.pose(np.full(7, 0.3))
         page._scene.later(shown.set)
         assert shown.wait(20.0)
-        np.testing.assert_array_equal(page._explorer.posed.q, np.full(7, 0.3))
+        np.testing.assert_array_equal(page._explorer.q, np.full(7, 0.3))
         values = [slider.value for slider in page._explorer._sliders.values()]
         np.testing.assert_allclose(values, 0.3)
 

@@ -44,7 +44,6 @@ ELSEWHERE = {
     ('docs/contributing.md', 'bash'): 'test/project/test_first_changes.py',
     ('docs/contributing.md', 'diff'): 'test/project/test_first_changes.py',
     ('docs/contributing.md', 'python'): 'test/project/test_first_changes.py',
-    ('docs/releasing.md', 'bash'): 'test/project/test_release_branches.py',
     ('docs/notebooks/index.md', 'bash'): 'test/project/test_documentation_commands.py',
 }
 """Page and language of blocks that other tests run or look up; those of tutorials are theirs."""

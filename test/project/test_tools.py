@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from patience import PATIENCE
 
-from dynamics_ros.command_line import INTERRUPTED
 from dynamics_ros.settings import MAX_GRAVITY
+from dynamics_ros.tools import INTERRUPTED
 
 ROOT = Path(__file__).parents[2]
 TOOLS = sorted(re.findall(r"'(\w+)': 'tools:\1'", (ROOT / 'setup.py').read_text()))
@@ -32,6 +32,19 @@ class Interrupt:
             os.kill(os.getpid(), signal.SIGINT)
 
 sys.meta_path.insert(0, Interrupt())
+"""
+
+COUNT_THREADS = """
+import os, sys, types
+from dynamics_ros.tools import run
+
+def main():
+    import numpy
+    print(len(os.listdir('/proc/self/task')))
+    return 0
+
+sys.modules['dynamics_ros.tool.command'] = types.SimpleNamespace(main=main)
+run('tool')
 """
 
 
@@ -56,8 +69,9 @@ def test_the_help_is_printed_without_unicode(name):
     assert done.stdout.startswith(f'usage: {name}')
 
 
-def test_an_interruption_of_the_imports_ends_silently():
-    done = called('inspect', '--help', before=INTERRUPTING)
+@pytest.mark.parametrize('name', TOOLS)
+def test_an_interruption_of_the_imports_ends_silently(name):
+    done = called(name, '--help', before=INTERRUPTING)
     assert (done.returncode, done.stdout, done.stderr) == (INTERRUPTED, '', '')
 
 
@@ -86,15 +100,11 @@ def test_an_export_with_absurd_gravity_is_refused(tmp_path):
 @pytest.mark.parametrize(('chosen', 'count'), [(None, 1), ('2', 2)])
 def test_blas_has_one_thread_unless_the_environment_says_otherwise(chosen, count):
     """Threads of BLAS are started when NumPy is imported."""
-    code = (
-        'import os\nfrom dynamics_ros.command_line import command_line\n'
-        "with command_line():\n    import numpy\n    print(len(os.listdir('/proc/self/task')))"
-    )
     env = {name: x for name, x in os.environ.items() if name != 'OPENBLAS_NUM_THREADS'}
     if chosen:
         env['OPENBLAS_NUM_THREADS'] = chosen
     done = subprocess.run(
-        [sys.executable, '-c', code],
+        [sys.executable, '-c', COUNT_THREADS],
         env={**env, 'PYTHONPATH': os.pathsep.join([str(ROOT), *sys.path])},
         capture_output=True,
         text=True,

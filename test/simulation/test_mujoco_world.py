@@ -14,7 +14,6 @@ from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
 from dynamics_ros.demo.known_robots import LEGGED
 from dynamics_ros.errors import InvalidArgumentError, ModelError, UnknownFrameError
-from dynamics_ros.estimation import FootContactEstimator, MomentumObserver
 from dynamics_ros.simulation import TIME_STEP_NS, Assembly
 from dynamics_ros.simulation.mujoco_world import MujocoWorld, Surroundings
 
@@ -84,10 +83,6 @@ def test_bodies_that_mujoco_does_not_compile_are_simulated_as_they_are():
     <link name="three"><inertial><mass value="1"/><origin xyz="0.3 0 0"/>
     <inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link></robot>"""
     assert_same_accelerations(Robot.from_urdf(text), 1)
-
-
-FEET = ('LF_FOOT', 'RF_FOOT', 'LH_FOOT', 'RH_FOOT')
-RADIUS = 0.03
 
 
 def test_a_link_with_a_shape_lies_on_the_ground():
@@ -167,36 +162,6 @@ def test_it_stands_and_its_feet_carry_its_weight(standing_grounded_robot):
         simulated.robot.forward_kinematics(sample.q, foot)[2, 3] for foot in GROUNDED_ROBOT_FEET
     )
     assert lowest == pytest.approx(GROUNDED_ROBOT_RADIUS, abs=2e-3)
-
-
-@pytest.mark.slow
-def test_felt_forces_of_feet_are_the_true_ones_while_it_is_pushed():
-    simulated = anymal()
-    robot = simulated.robot
-    observer = MomentumObserver(robot, 500.0, effort_sampling='interval')
-    estimator = FootContactEstimator(robot, GROUNDED_ROBOT_FEET, effort_noise=0.05)
-    felt, held, truth = [], [], []
-    for k, sample in enumerate(advance(simulated, 2.0)):
-        if k == 1200:
-            simulated.push('base', (60.0, 30.0, -80.0, 0.0, 0.0, 0.0), 0.5)
-        effort = np.concatenate([np.zeros(6), sample.effort])
-        external = observer.update(sample.time, sample.q, sample.v, effort)
-        contacts = estimator.update(sample.q, sample.v, external, tau=effort)
-        if k >= 800:
-            assert contacts.in_contact.all()
-            felt.append(contacts.forces[:, 2])
-            held.append(contacts.constraint_forces[:, 2])
-            truth.append([sample.touching[foot][2] for foot in GROUNDED_ROBOT_FEET])
-    felt, held, truth = np.array(felt), np.array(held), np.array(truth)
-    mean = truth.mean()
-    # Before the push all that acts on the robot are its feet.
-    quiet = slice(0, 400)
-    assert np.abs(felt - truth)[quiet].max() < 0.02 * mean
-    # A foot touches below its origin, where 40 N sideways turn it by 1.2 Nm: joint torques alone
-    # take that for 3 N of weight.
-    assert np.abs(held - truth)[quiet].max() < 0.05 * mean
-    pushed = truth[700:850].sum(axis=1).mean()
-    assert pushed == pytest.approx(truth[quiet].sum(axis=1).mean() + 80.0, rel=0.02)
 
 
 def test_without_motors_it_falls_and_lies_on_what_has_a_shape():

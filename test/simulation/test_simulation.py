@@ -146,32 +146,6 @@ class TestMechanics:
         # w = 10 rad/s; Coriolis forces at a predicted velocity cost some more.
         assert np.max(np.abs(np.array(energies) - before)) < 5e-3
 
-    def test_a_pendulum_swings_with_the_period_of_its_inertia_and_weight(self):
-        hanging = math.pi / 2
-        amplitude = 0.02
-        simulated = passive(PENDULUM, (hanging + amplitude,))
-        angles = np.array([sample.q[0] for sample in advance(simulated, 10.0)]) - hanging
-        falling = np.flatnonzero((angles[:-1] > 0.0) & (angles[1:] <= 0.0))
-        crossings = falling + angles[falling] / (angles[falling] - angles[falling + 1])
-        period = float(np.mean(np.diff(crossings))) / STEPS_PER_SECOND
-        # I = 0.1 + 2 x 0.25 about the hinge, m g l = 2 x 9.81 x 0.5. The swing of 0.02 rad adds
-        # 2.5e-5 of it, the step (w dt)^2 / 24, 7e-7.
-        assert period == pytest.approx(2.0 * math.pi * math.sqrt(0.6 / 9.81), rel=1e-4)
-
-    def test_a_push_does_the_work_of_force_times_way(self):
-        simulated = passive(DOUBLE_PENDULUM, (1.2, 0.3))
-        robot = simulated.robot
-        force = np.array([3.0, 1.0, -2.0, 0.0, 0.1, 0.0])
-        before = simulated.energy()
-        simulated.push('second', force, 1.0)
-        work = 0.0
-        for sample in advance(simulated, 1.0):
-            half = sample.v - 0.5e-3 * sample.a
-            twist = robot.frame_velocity(sample.q - 0.5e-3 * half, half, 'second')
-            work += float(force @ twist) * 1e-3
-        # As for the energy, on some 10 J.
-        assert simulated.energy() - before == pytest.approx(work, rel=1e-3)
-
     def test_a_push_acts_where_and_in_the_axes_it_is_asked_for(self):
         urdf = DOUBLE_PENDULUM
         simulated = passive(urdf, (0.5, 0.7))

@@ -149,13 +149,8 @@ def simulator(page):
         return response
 
     node.create_service(ApplyWrench, 'robot_simulator/apply_wrench', apply)
-    requests = Requests(
-        node,
-        page.explorer._scene,
-        page.explorer.tabs,
-        ('contact_node', 'robot_simulator'),
-        lambda: page.explorer.frame,
-    )
+    nodes = 'contact_node', 'robot_simulator'
+    requests = Requests(node, page.explorer._scene, page.explorer, nodes)
     try:
         yield executor, requests, asked
     finally:

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,9 +23,6 @@ if TYPE_CHECKING:
 
 Vector = NDArray[np.float64]
 Stamps = NDArray[np.int64]
-
-NO_JOINTS = (-1, -1)
-"""Joint indices (contact, collision) when no joint exceeds its threshold."""
 
 RELEASE = 0.05
 """Time without an exceeded threshold after which a contact ends: four time constants of the default
@@ -140,7 +136,7 @@ class ContactDetector:
         self.latches = True
         self._base_nv = robot.model.root_joint_nv
         self._velocity_term = per_entry('velocity_term', velocity_term, robot.nv, least=0.0)
-        self._above = _Debounced((2, robot.nv), debounce)
+        self._debounce = round(debounce * 1e9)
         self._in_turn = InTurn(robot.kernel('contact_excess'))
         self.calibrated = residuals is not None
         noise = per_entry('velocity_noise', velocity_noise, robot.nv, least=0.0)
@@ -155,7 +151,8 @@ class ContactDetector:
         self.change_thresholds(contact_thresholds, collision_thresholds)
         self._release = round(release * 1e9)
         self._links = _links_behind(robot)
-        self._stamp = self._quiet_since = 0
+        self._since: Stamps = np.zeros(0, dtype=np.int64)
+        self._stamp, self._quiet_since, self._running = 0, 0, False
         self.reset()
 
     @property
@@ -174,11 +171,6 @@ class ContactDetector:
     def constants(self) -> Vector:
         """(2, nv) thresholds at rest [Nm or N]."""
         return self._constants
-
-    @property
-    def contact_thresholds(self) -> Vector:
-        """(nv) contact thresholds at the last sample [Nm or N]."""
-        return self.thresholds[0]
 
     def change_thresholds(self, contact: ArrayLike, collision: ArrayLike) -> None:
         """Replaces the thresholds at rest, in the constructor's format; keeps state and timers."""
@@ -231,8 +223,8 @@ class ContactDetector:
     def inherit(self, other: ContactDetector) -> None:
         """Takes over the contact state of another detector with the same links and debounce."""
         self.latches, self._report, self._added = other.latches, other._report, other._added
-        self._above, self._stamp = other._above, other._stamp
-        self._quiet_since = other._quiet_since
+        self._since, self._quiet_since = other._since, other._quiet_since
+        self._stamp, self._running = other._stamp, other._running
 
     def unlatch(self) -> None:
         """Clears a collision before the next state if collisions do not latch."""
@@ -306,17 +298,19 @@ class ContactDetector:
         if stamp < self._stamp:
             self._restart(stamp)
         self._added, self._stamp = compared.added, stamp
-        above = self._above
-        lasting: Sequence[int] = NO_JOINTS
         if compared.excess > 0.0:
-            lasting = above.lasting(stamp, compared.above.tolist())
-        elif above.running:
-            above.restart()
-        if above.running:
-            self._quiet_since = stamp
-        elif self._report.state is NO_CONTACT:
+            # Since when each joint exceeds its thresholds; stamps never decrease.
+            above = np.greater(compared.above, 0.5)
+            self._since = np.where(above, np.minimum(self._since, stamp), NEVER)
+            self._running, self._quiet_since = True, stamp
+            lasting = self._since <= stamp - self._debounce
+            places = np.arange(1, lasting.shape[1] + 1) * lasting
+            self._report = self._next(*(places.max(axis=1) - 1).tolist())
             return self._report
-        self._report = self._next(*lasting)
+        if self._running:
+            self._since[:], self._running = NEVER, False
+        if self._report.state is not NO_CONTACT:
+            self._report = self._next(-1, -1)
         return self._report
 
     def take_all(self, stamps: Stamps, compared: Compared) -> list[ContactReport]:
@@ -329,7 +323,7 @@ class ContactDetector:
                 self.unlatch()
             reports.append(self.take(int(stamps[i]), compared.row(i)))
             i += 1
-            if i < count and self._report.state is NO_CONTACT and not self._above.running:
+            if i < count and self._report.state is NO_CONTACT and not self._running:
                 # The state cannot change before a threshold is exceeded.
                 quiet = int(above[i:].argmax()) if above[i:].any() else count - i
                 if quiet:
@@ -359,47 +353,8 @@ class ContactDetector:
         return now
 
     def _restart(self, stamp: int) -> None:
-        self._stamp = stamp
-        self._quiet_since = stamp
-        self._above.restart()
-
-
-class _Debounced:
-    """Debouncer: tracks which joints have exceeded their thresholds continuously for some time.
-
-    Attributes:
-        running: whether any joint exceeds a threshold.
-    """
-
-    def __init__(self, shape: tuple[int, int], duration: float) -> None:
-        self._duration = round(duration * 1e9)
-        self._shape = shape
-        self.restart()
-
-    def restart(self) -> None:
-        """Clears all start times."""
-        rows, columns = self._shape
-        self._since = [[NEVER] * columns for _ in range(rows)]
-        self.running = False
-
-    def lasting(self, stamp: int, above: Sequence[Sequence[float]]) -> Sequence[int]:
-        """Returns, for each row of ``above`` (2, nv), the last debounced joint; -1 for none."""
-        self.running = False
-        # Plain Python is faster than NumPy for a few dozen numbers.
-        last, begin = [], stamp - self._duration
-        for since, row in zip(self._since, above):
-            found = -1
-            for i, is_above in enumerate(row):
-                if not is_above:
-                    since[i] = NEVER
-                    continue
-                self.running = True
-                if since[i] > stamp:
-                    since[i] = stamp
-                if since[i] <= begin:
-                    found = i
-            last.append(found)
-        return last
+        self._stamp = self._quiet_since = stamp
+        self._since, self._running = np.full(self._constants.shape, NEVER), False
 
 
 def _links_behind(robot: Robot) -> list[str]:

@@ -5,8 +5,7 @@
 A sample that departs from its predecessor (``algorithms/contact/sample_departure.py``) is held
 until the next sample arrives. If that one has returned by more than half of the change, the held
 sample was an outlier and is refused. Otherwise both samples pass in order: a lasting step is real
-and passes one sample late. An effort or velocity that returned also passes if effort and motion are
-consistent, for example after a command that lasted one sample. Values beyond their bounds are
+and passes one sample late. Values beyond their bounds are
 refused immediately, however long they last. Frequent outliers of velocities and efforts become
 usual and pass; those of positions do not, because no noise exceeds what a joint can move: they are,
 for example, those of a second publisher with other positions.
@@ -15,7 +14,7 @@ for example, those of a second publisher with other positions.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.algorithms.configuration import joint_positions
 from dynamics_ros.algorithms.contact.sample_departure import MEMORY, QUANTITIES, SETTINGS
+from dynamics_ros.estimation.uncertainty.thresholds import motion_scales
 from dynamics_ros.kernels import InTurn
 from dynamics_ros.multibody.arguments import check_positive, per_entry
 from dynamics_ros.reasons import Explanation, Figure, Reason
@@ -58,9 +58,8 @@ MAX_POSITION, LARGEST = 1e6, 1e11
 MAX_HELD = 8
 """Maximum number of samples held while no new value of a doubtful joint arrives."""
 
-MIN_BATCH, MAX_BATCH = 16, 1024
-"""Smallest and largest batch of samples that are compared in one kernel call. Batches start small
-because the results after a departure are discarded."""
+BATCH = 256
+"""Number of samples that are compared in one kernel call; results after a departure are lost."""
 
 REPORTED_FOR = 2 * 10**9
 """How long a refusal is reported [ns]."""
@@ -87,9 +86,7 @@ class SampleFilter:
         velocity_noise: ArrayLike,
         effort_noise: ArrayLike,
         effort_scale: ArrayLike = 1.0,
-        motion: ArrayLike = 1.0,
         max_gap: float = 0.1,
-        consistent: Callable[[RobotState, RobotState], bool] | None = None,
     ) -> None:
         """Creates a filter without samples.
 
@@ -99,12 +96,8 @@ class SampleFilter:
             effort_noise: standard deviation of an effort as torque, number or (nv) [Nm or N]; inf
                 if the effort is not used.
             effort_scale: torque divided by reported effort, number or (nv).
-            motion: motion that corresponds to 1 rad, of a sliding joint its range over 2 pi,
-                number or (nv) [rad or m].
             max_gap: after a longer time without samples the next one is accepted unconditionally
                 unless it exceeds a bound [s].
-            consistent: predicate of two samples: whether the motion to the second one is explained
-                better with the first one than without it; None means never.
 
         Raises:
             InvalidArgumentError: a value has a wrong shape or is out of range.
@@ -113,32 +106,29 @@ class SampleFilter:
         nv, base = robot.nv, robot.model.root_joint_nv
         scale = np.abs(per_entry('effort_scale', effort_scale, nv))
         scale[scale == 0.0] = 1.0
-        motion = per_entry('motion', motion, nv, least=0.0)
+        motion = motion_scales(robot)
         speed, fastest = UNLIMITED_POSITION_RATE * motion, UNLIMITED_VELOCITY * motion
         largest = np.full(nv, UNLIMITED_EFFORT)
-        for limit, *places in (
-            (robot.velocity_limits, (fastest, FACTOR), (speed, POSITION_RATE_FACTOR)),
-            (robot.effort_limits, (largest, FACTOR)),
+        for limit, row, factor in (
+            (robot.velocity_limits, fastest, FACTOR),
+            (robot.velocity_limits, speed, POSITION_RATE_FACTOR),
+            (robot.effort_limits, largest, FACTOR),
         ):
             # A limit of 0 in a description means that it has not been filled in.
             known = np.isfinite(limit) & (limit > 0.0)
-            for row, factor in places:
-                row[base:][known] = factor * limit[known]
-        noise = {
-            'velocity_floor': per_entry('velocity_noise', velocity_noise, nv, least=0.0),
-            'effort_floor': per_entry('effort_noise', effort_noise, nv, least=0.0, infinite=True)
-            / scale,
-        }
+            row[base:][known] = factor * limit[known]
+        of_velocity = per_entry('velocity_noise', velocity_noise, nv, least=0.0)
+        of_effort = per_entry('effort_noise', effort_noise, nv, least=0.0, infinite=True)
+        # sqrt(2): difference of two samples. Kernels take finite numbers only.
+        floor = SIGMAS * np.sqrt(2.0)
         rows = {
             'sigmas': np.full(nv, SIGMAS),
             'speed': speed,
             'position_bound': MAX_POSITION * motion,
             'velocity_bound': fastest,
             'effort_bound': largest / scale,
-        } | {
-            # sqrt(2): difference of two samples. Kernels take finite numbers only.
-            name: np.minimum(SIGMAS * np.sqrt(2.0) * value, LARGEST)
-            for name, value in noise.items()
+            'velocity_floor': np.minimum(floor * of_velocity, LARGEST),
+            'effort_floor': np.minimum(floor * of_effort / scale, LARGEST),
         }
         self._settings = np.array([rows[name] for name in SETTINGS])
         self._robot = robot
@@ -147,7 +137,6 @@ class SampleFilter:
         self._in_turn = InTurn(self._kernel)
         self._max_gap = round(max_gap * 1e9)
         self._memory = np.zeros((MEMORY, nv))
-        self._consistent = consistent or (lambda first, second: False)
         self.refused: Counter[str] = Counter()
         self.problem = ''
         self._refusing = False
@@ -194,9 +183,9 @@ class SampleFilter:
             return
         steps = np.diff(states.time, prepend=self._stamp)
         other = (steps <= 0) | (steps > self._max_gap)
-        begin, end, size = 0, int(other.argmax()) if other.any() else len(steps), MIN_BATCH
+        begin, end = 0, int(other.argmax()) if other.any() else len(steps)
         while begin < end:
-            _, q, v, effort, *_ = states.part(begin, min(begin + size, end))
+            _, q, v, effort, *_ = states.part(begin, min(begin + BATCH, end))
             intervals = steps[begin : begin + len(q)] * 1e-9
             _, _, excess, memories = self._in_turn(
                 q, v, effort, self._memory, intervals, self._settings
@@ -210,7 +199,7 @@ class SampleFilter:
                 yield memories[:count, RUN_ROWS]
             if count < len(q):
                 return
-            begin, size = begin + count, min(2 * size, MAX_BATCH)
+            begin += count
 
     def take(self, sample: RobotState, *, merged: bool = False) -> list[RobotState]:
         """Processes a sample; returns the samples to use now, oldest first.
@@ -259,8 +248,7 @@ class SampleFilter:
             return []
         returned = doubtful & (np.abs(now - before) < 0.5 * np.abs(there - before))
         self._held = []
-        consistent = not returned[0].any() and self._consistent(first, sample)
-        if returned.any() and not consistent:
+        if returned.any():
             self._refuse(first, returned, 'departs from its neighbours')
             # Frequent departures raise the usual change, but not that of positions.
             self._memory[USUAL_ROWS] = memory[USUAL_ROWS]

@@ -196,7 +196,6 @@ class Timeline:
         moment: time of the last output state [ns].
         due: whether the last message completed a state, at ``moment``.
         dropped: number of messages with a dropped value.
-        merged: number of messages older than the last output state that were still merged.
         jumps: backward jumps of the clock.
     """
 
@@ -215,23 +214,12 @@ class Timeline:
         self.newest = self.moment = NEVER
         self._interval = 0  # between the last complete messages
         self.due = False
-        self.dropped = self.merged = 0
+        self.dropped = 0
         # One additional quantity: the base.
         self.jumps = ClockJumps(size + 1)
         self._base_index = np.array([size])
         self._blank, self._places, self._last = blank, places, blank[places]
         self._publishers: dict[bytes, Publisher] = {}
-
-    @property
-    def spread(self) -> float:
-        """Difference between the last stamps of alternating publishers [s]."""
-        stamps = [
-            publisher.stamp
-            for publisher in self._publishers.values()
-            if publisher.count == MIN_MESSAGES
-            and max(publisher.missed.values(), default=0) <= MAX_MISSED
-        ]
-        return (max(stamps) - min(stamps)) * 1e-9 if stamps else 0.0
 
     def adopt(self, other: Timeline, mine: Indices, theirs: Indices) -> None:
         """Takes over times, counters and samples of another timeline, without those of its base.
@@ -241,7 +229,7 @@ class Timeline:
             mine, theirs: (n) quantities here, and the same ones there.
         """
         self.newest, self.moment = other.newest, other.moment
-        self.dropped, self.merged = other.dropped, other.merged
+        self.dropped = other.dropped
         self.jumps.count, self.jumps.last = other.jumps.count, other.jumps.last
         self.changes += 1
         self.stamps[mine], self._last[mine] = other.stamps[theirs], other._last[theirs]
@@ -364,8 +352,6 @@ class Timeline:
         if publisher is None:
             self.dropped += 1
             return
-        if stamp < self.moment:
-            self.merged += 1
         self.newest = max(self.newest, stamp)
         publisher.record(stamp)
         moment, least = stamp, 0

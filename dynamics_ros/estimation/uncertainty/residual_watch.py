@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check whether external torques in motion exceed their stated deviation.
 
-Larger ones indicate wrong friction or masses. A contact also causes external torques but rarely
+Larger ones indicate wrong friction or masses: torques of friction turn with the direction of motion
+and those of masses do not. A contact also causes external torques but rarely
 lasts for most of a motion, so the median over the motion is that of free motion. A contact that
 lasts longer cannot be distinguished from friction.
 """
@@ -22,17 +23,16 @@ if TYPE_CHECKING:
     from dynamics_ros.robot import Robot
 
 Vector = NDArray[np.float64]
-Stamps = NDArray[np.int64]
-
-PERIOD = 100_000_000
-"""Time between two samples [ns]."""
 
 WINDOW, MIN_SAMPLES = 200, 80
-"""Stored samples of each joint in motion, and the number needed for a check: 20 s and 8 s. An
-observer settles, and a check is due, at most 1.5 s later."""
+"""Stored samples of each joint in motion, and the number needed for a check: 20 s and 8 s at ten
+samples a second. An observer settles, and a check is due, at most 1.5 s later."""
 
 CHECK_EVERY = 10
 """Samples between two checks."""
+
+FULL_FRICTION = 3.0
+"""Multiple of the speed of friction above which dry friction has its full magnitude."""
 
 WRONG, RIGHT, AFFECTED = 3.0, 2.0, 1.5
 """Multiples of the stated deviation: above the first a deviation counts as wrong, below the second
@@ -51,9 +51,6 @@ friction, at most the second one for masses."""
 MAX_NAMED = 7
 """Maximum number of joints named in the advice, the worst first."""
 
-NEVER = 2**62
-"""Stamp after all others [ns]."""
-
 IGNORED_CHANGE = 0.2
 """Relative change of a deviation or of a threshold that is ignored."""
 
@@ -71,61 +68,69 @@ class ResidualWatch:
         increase: (nv) increase of the contact thresholds, without which motion with this deviation
             would be one contact; zero while no joint has an ``excess`` [Nm or N].
         advice: advice to the user; empty if deviations are as stated.
-        next: stamp from which on a sample is used [ns].
         fresh: samples since the last check; a check needs ``CHECK_EVERY``.
     """
 
-    def __init__(self, robot: Robot) -> None:
+    def __init__(self, robot: Robot, friction_velocity: Vector | float = 0.0) -> None:
         """Creates a watch without samples.
 
         Args:
             robot: the robot. With a moving base nothing is checked, because ground contact lasts
                 through all motion.
+            friction_velocity: number or (nv), speed at which dry friction has 76 % of its full
+                magnitude [rad/s or m/s].
         """
         self.excess, self.increase = np.zeros((2, robot.nv))
         self.advice = ''
         self._names = {i: name for name, i in robot.joint_v_indices.items()}
         self._judges = not robot.model.root_joint_nv
         self._max_velocity = AT_REST * motion_scales(robot)
-        # Residuals, directions of motion, and excess over the contact threshold.
-        self._stored = np.zeros((3, WINDOW, robot.nv))
+        self._fast = np.maximum(self._max_velocity, FULL_FRICTION * friction_velocity)
+        # Residuals, directions of motion, excess over the contact threshold, torques of friction.
+        self._stored = np.zeros((4, WINDOW, robot.nv))
         self._counts = np.zeros(robot.nv, dtype=int)
-        self._last = self.fresh = 0
-        self.next = 0 if self._judges else NEVER
+        self.fresh = 0
 
-    def wants(self, stamp: int) -> bool:
-        """Whether a sample with this stamp [ns] is used."""
-        return self._judges and (stamp >= self.next or stamp < self._last)
-
-    def batch_size(self, stamps: Stamps) -> int:
-        """Returns how many samples can be added before a check is due, at least one."""
-        first = int(stamps[0])
-        if not self._judges or len(stamps) == 1:
-            return len(stamps)
-        if first < self._last:
-            return 1
-        # Worst case: joints move at every sample, and one sample per period is used.
-        due = max(first, self.next) + (CHECK_EVERY - self.fresh - 1) * PERIOD
-        return min(int(stamps.searchsorted(due)) + 1, len(stamps))
-
-    def add(self, stamp: int, external: Vector, v: Vector, above: Vector | float = 0.0) -> None:
-        """Adds a sample.
+    def add(
+        self,
+        external: Vector,
+        v: Vector,
+        above: Vector | float = 0.0,
+        friction: Vector | None = None,
+    ) -> None:
+        """Adds a sample, ten times a second.
 
         Args:
-            stamp: ns.
-            external: (nv) external torque before taring [Nm or N].
+            external: (nv) external torque before taring, in the scale of the stated deviation [Nm
+                or N].
             v: (nv) velocity.
             above: (nv) external torque above the contact threshold without ``increase`` [Nm or N].
+            friction: (nv) external torque without adaptation of friction; None: ``external`` [Nm or
+                N].
         """
-        if not self.wants(stamp):
-            return
-        self._last, self.next = stamp, stamp + PERIOD
-        moving = np.flatnonzero(np.abs(v) > self._max_velocity)
-        if len(moving):
-            values = np.stack([external, np.sign(v), np.broadcast_to(above, v.shape)])
+        speed = np.abs(v)
+        moving = np.flatnonzero(speed > self._max_velocity)
+        if self._judges and len(moving):
+            ways = np.where(speed > self._fast, np.sign(v), 0.0)
+            rest = np.broadcast_to(above, v.shape), external if friction is None else friction
+            values = np.stack([external, ways, *rest])
             self._stored[:, self._counts[moving] % WINDOW, moving] = values[:, moving]
             self._counts[moving] += 1
             self.fresh += 1
+
+    def excess_friction(self) -> Vector:
+        """Returns the dry friction (nv) beyond that of the model; NaN if unknown [Nm or N].
+
+        Half of the difference of the torques in backward and forward motion, as medians: errors
+        that are the same in both directions cancel out.
+        """
+        found = np.full(len(self._counts), np.nan)
+        for i, count in enumerate(self._counts):
+            ways, torques = self._stored[1, :count, i], self._stored[3, :count, i]
+            forward, backward = ways > 0.0, ways < 0.0
+            if min(forward.sum(), backward.sum()) >= MIN_WAY:
+                found[i] = 0.5 * (np.median(torques[backward]) - np.median(torques[forward]))
+        return found
 
     def judge(self, offset: Vector, stated: Vector) -> bool:
         """Updates the attributes if a check is due; returns whether they have changed.
@@ -183,12 +188,12 @@ class ResidualWatch:
     ) -> tuple[Reason, tuple[str | Figure, ...]]:
         """Returns the likely cause of large residuals of joints, and its text in parts.
 
-        Torques of friction turn with the direction of motion, those of masses and pushes do not.
-        The confidence is the share of the mean square that does, or does not.
+        The confidence is the share of the mean square that turns with the direction of motion, or
+        does not.
         """
         shares, signs = [], 0.0
         for i in joints:
-            residuals, ways, _ = self._stored[:, : self._counts[i], i]
+            residuals, ways = self._stored[:2, : self._counts[i], i]
             residuals = residuals - offset[i]
             if min((ways < 0.0).sum(), (ways > 0.0).sum()) >= MIN_WAY:
                 missing = 0.5 * (residuals[ways > 0.0].mean() - residuals[ways < 0.0].mean())

@@ -2,24 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Optimal exciting motions: Fourier series within the limits of a robot ([Swevers1997]).
 
-Each joint moves as a sum of sines with a common period, at rest at both ends. The objective of
-several random motions is improved by quasi-Newton steps with analytic derivatives; violations of
-position, velocity, acceleration and torque limits have a quadratic penalty. If links collide, the
-range of positions is reduced.
+Each joint moves as a sum of sines with a common period, at rest at both ends. The objective of the
+best of several random motions is improved by quasi-Newton steps with analytic derivatives;
+violations of position, velocity, acceleration and torque limits have a quadratic penalty. If links
+collide, the range of positions is reduced.
 
 The objective is the information of a motion about the parameters,
 
     f = -log det M + w log cond Y^T Y,   M = sum over times of Y^T S^-2 Y
 
 for the regressor Y of base parameters, standard deviations S of efforts and the weight w of the
-condition number. The derivative of f by
-the regressor is a matrix W of the same shape. Then sum_ik W_ik dY_ik is the derivative of the
-inverse dynamics of bodies whose inertial parameters are row i of W.
+condition number. The derivative of f by the regressor is a matrix W of the same shape. Then
+sum_ik W_ik dY_ik is the derivative of the inverse dynamics of bodies whose inertial parameters are
+row i of W.
 """
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,63 +37,6 @@ Array = NDArray[np.float64]
 CONDITION_WEIGHT = 30.0
 """Weight of the condition number; the determinant alone neglects the least known parameters."""
 
-
-class Objective:
-    """The objective f of one robot; smaller values mean more information."""
-
-    def __init__(self, robot: Robot, base: BaseParameters, noise: Array) -> None:
-        """Prepare the kernels.
-
-        Args:
-            robot: robot with a fixed base and joints of one coordinate.
-            base: its base parameters (b).
-            noise: (nv) standard deviations of efforts [Nm or N].
-        """
-        self._robot, self._base, self._noise = robot, base, noise
-        self._derivatives = robot.kernel('inverse_dynamics_derivatives', parameters='inertias')
-
-    def gradient(self, q: Array, v: Array, a: Array) -> tuple[float, Array, Array, Array]:
-        """f and its derivatives by q, v, a (n, nv each)."""
-        value, W = self._value_and_derivative(self._regressor(q, v, a))
-        n, nv = q.shape
-        bodies = 10 * len(self._robot.body_names)
-        whole = np.zeros((n, nv, bodies + nv))
-        whole[..., self._base.chosen] = W
-        inertias = np.zeros((n, nv + 1, bodies // 10, 10))
-        inertias[:, :nv] = whole[..., :bodies].reshape(n, nv, -1, 10)
-        # Kernels reject negative masses, so a constant is added to all masses and subtracted below.
-        more = 1.0 - min(0.0, float(inertias[..., 0].min()))
-        inertias[..., 0] += more
-        states = (np.repeat(x[:, np.newaxis], nv + 1, axis=1) for x in (q, v, a))
-        joints = np.arange(nv)
-        # Only torque i of the bodies of row i is used.
-        slopes = [
-            (d[:, joints, joints] - d[:, nv, joints]).sum(axis=1)
-            for d in self._derivatives(*states, inertias)
-        ]
-        slopes[2] += whole[:, joints, bodies + joints]
-        return value, slopes[0], slopes[1], slopes[2]
-
-    def _regressor(self, q: Array, v: Array, a: Array) -> Array:
-        found: Array = self._base.columns(self._robot.regressor(q, v, a), a)
-        return found
-
-    def _value_and_derivative(self, Y: Array) -> tuple[float, Array]:
-        """f of a regressor (n, nv, b), and its derivative by the regressor."""
-        Z = Y / self._noise[:, np.newaxis]
-        M, plain = (np.einsum('nib,nic->bc', X, X, optimize=True) for X in (Z, Y))
-        sign, logarithm = np.linalg.slogdet(M)
-        values, vectors = np.linalg.eigh(plain)
-        if sign <= 0.0 or values[0] <= 0.0:
-            return np.inf, np.zeros_like(Y)
-        spread = np.log(values[-1] / values[0])
-        weights = np.zeros(len(values))
-        weights[-1], weights[0] = 1.0 / values[-1], -1.0 / values[0]
-        W = -2.0 * (Z @ inverse(M)) / self._noise[:, np.newaxis]
-        W += 2.0 * CONDITION_WEIGHT * (Y @ ((vectors * weights) @ vectors.T))
-        return -float(logarithm) + CONDITION_WEIGHT * float(spread), W
-
-
 HARMONICS = 5
 SAMPLES = 120
 """Number of times at which a motion is evaluated."""
@@ -112,9 +54,8 @@ the largest acceleration to the largest velocity [1/s]."""
 PENALTY = 300.0
 """Weight of squared relative limit violations."""
 
-STARTS, IMPROVED = 24, 3
-"""Number of random motions, and of the best of them that are improved, each with a part of the
-iterations at first."""
+STARTS = 24
+"""Number of random motions, the best of which is improved."""
 
 RANGES = (1.0, 0.8, 0.6, 0.4, 0.25, 0.15, 0.08)
 """Shares of the position range that are tried until links keep their distance."""
@@ -159,25 +100,19 @@ class Series:
 
 
 class Limits:
-    """Limits of a motion of a robot."""
+    """Limits of a motion of a robot, with a share of its range of positions."""
 
-    def __init__(self, robot: Robot) -> None:
+    def __init__(self, robot: Robot, share: float = 1.0) -> None:
         low = np.maximum(robot.lower_limits, -FREE_RANGE)
         high = np.minimum(robot.upper_limits, FREE_RANGE)
         wrong = low >= high
         low = np.where(wrong, robot.lower_limits, low)
         high = np.where(wrong, robot.upper_limits, high)
         margin = np.minimum(POSITION_MARGIN, 0.2 * (high - low))
-        self.middle, self.half = 0.5 * (low + high), 0.5 * (high - low) - margin
+        self.middle, self.half = 0.5 * (low + high), share * (0.5 * (high - low) - margin)
         self.velocity = VELOCITY_SHARE * np.minimum(robot.velocity_limits, FREE_VELOCITY)
         self.acceleration = ACCELERATION * self.velocity
         self.effort = EFFORT_SHARE * robot.effort_limits
-
-    def with_range(self, share: float) -> Limits:
-        """The limits with a share of the position range."""
-        other = copy(self)
-        other.half = share * self.half
-        return other
 
 
 def plan_excitation(
@@ -200,10 +135,7 @@ def plan_excitation(
     Raises:
         InvalidArgumentError: no motion within the limits was found.
     """
-    base, limits = BaseParameters.of(robot), Limits(robot)
-    rng = np.random.default_rng(0)
-    noise = NOISE * np.where(np.isfinite(robot.effort_limits), robot.effort_limits, 50.0)
-    objective = Objective(robot, base, noise)
+    base, rng = BaseParameters.of(robot), np.random.default_rng(0)
 
     def free(q: Array) -> bool:
         try:
@@ -215,7 +147,7 @@ def plan_excitation(
 
     rough = Series(duration, np.linspace(0.0, duration, SAMPLES, endpoint=False))
     for share in RANGES:
-        search = _Search(robot, objective, limits.with_range(share), rough)
+        search = _Search(robot, base, Limits(robot, share), rough)
         path = search.improved(rng, iterations)
         looked_at = path[:: -max(1, len(path) // CHECKED_STEPS)]
         best = next((x for x in looked_at if free(search.motion(x, rough)[0])), None)
@@ -244,17 +176,16 @@ class _Search:
     the position range, in units of half the range.
     """
 
-    def __init__(self, robot: Robot, objective: Objective, limits: Limits, rough: Series) -> None:
-        self._robot, self._objective, self._limits = robot, objective, limits
-        self._rough = rough
-        uses = [
-            np.abs(part).max(axis=0)[np.newaxis] / limit[:, np.newaxis]
-            for part, limit in (
-                (rough.q, limits.half),
-                (rough.v, limits.velocity),
-                (rough.a, limits.acceleration),
-            )
-        ]
+    def __init__(self, robot: Robot, base: BaseParameters, limits: Limits, rough: Series) -> None:
+        self._robot, self._base, self._limits, self._rough = robot, base, limits, rough
+        self._noise = NOISE * np.where(np.isfinite(robot.effort_limits), robot.effort_limits, 50.0)
+        self._derivatives = robot.kernel('inverse_dynamics_derivatives', parameters='inertias')
+        parts = (
+            (rough.q, limits.half),
+            (rough.v, limits.velocity),
+            (rough.a, limits.acceleration),
+        )
+        uses = [np.abs(part).max(axis=0) / limit[:, np.newaxis] for part, limit in parts]
         self._units = 1.0 / np.max(uses, axis=0)
 
     def motion(self, x: Array, series: Series) -> tuple[Array, Array, Array]:
@@ -263,64 +194,89 @@ class _Search:
 
     def improved(self, rng: np.random.Generator, iterations: int) -> list[Array]:
         """Iterates of the optimization, from the best random motion to the best result."""
-        candidates = [
-            self._as_vector(*_random_coefficients(rng, self._rough, self._limits))
-            for _ in range(STARTS)
-        ]
-        candidates.sort(key=lambda x: self.cost(x)[0])
-        first = max(1, iterations // (3 * IMPROVED))
-        ways = [self._descend(x, first) for x in candidates[:IMPROVED]]
-        way = min(ways, key=lambda found: self.cost(found[-1])[0])
-        return way + self._descend(way[-1], iterations - first * len(ways))
+        starts = []
+        for _ in range(STARTS):
+            c, shift = _random_coefficients(rng, self._rough, self._limits)
+            places = (shift - self._limits.middle) / self._limits.half
+            starts.append(np.concatenate([(c / self._units).ravel(), places]))
+        path = [min(starts, key=lambda x: self.cost(x)[0])]
+        scipy.optimize.minimize(
+            self.cost,
+            path[0],
+            jac=True,
+            method='L-BFGS-B',
+            callback=lambda x: path.append(x.copy()),
+            options={'maxiter': iterations},
+        )
+        return path
 
     def cost(self, x: Array) -> tuple[float, Array]:
-        """Objective with penalties, and its gradient."""
+        """Objective f with penalties, and its gradient."""
         limits, series = self._limits, self._rough
         q, v, a = _states(*self._split(x), series)
-        value, *slopes = self._objective.gradient(q, v, a)
+        value, W = self._objective(self._base.columns(self._robot.regressor(q, v, a), a))
         if not np.isfinite(value):
             return 1e9, np.zeros_like(x)
+        slopes = self._slopes(W, q, v, a)
         bounds = (
-            (0, q - limits.middle, limits.half),
-            (1, v, limits.velocity),
-            (2, a, limits.acceleration),
+            (q - limits.middle, limits.half),
+            (v, limits.velocity),
+            (a, limits.acceleration),
         )
-        for k, values, limit in bounds:
+        for k, (values, limit) in enumerate(bounds):
             cost, slope = _limit_penalty(values, limit)
             value += cost
-            slopes[k] = slopes[k] + slope
+            slopes[k] += slope
         cost, slope = _limit_penalty(self._robot.inverse_dynamics(q, v, a), limits.effort)
         value += cost
         if cost > 0.0:
             derivatives = self._robot.inverse_dynamics_derivatives(q, v, a)
             for k, derivative in enumerate(derivatives):
-                slopes[k] = slopes[k] + np.einsum('ni,nij->nj', slope, derivative)
+                slopes[k] += np.einsum('ni,nij->nj', slope, derivative)
         by_c = slopes[0].T @ series.q + slopes[1].T @ series.v + slopes[2].T @ series.a
         by_place = limits.half * slopes[0].sum(axis=0)
         return value, np.concatenate([(by_c * self._units).ravel(), by_place])
 
-    def _descend(self, x: Array, iterations: int) -> list[Array]:
-        way = [x]
-        scipy.optimize.minimize(
-            self.cost,
-            x,
-            jac=True,
-            method='L-BFGS-B',
-            callback=lambda tried: way.append(tried.copy()),
-            options={'maxiter': iterations},
-        )
-        return way
+    def _objective(self, Y: Array) -> tuple[float, Array]:
+        """f of a regressor (n, nv, b), and its derivative by the regressor."""
+        Z = Y / self._noise[:, np.newaxis]
+        M, plain = (np.einsum('nib,nic->bc', X, X, optimize=True) for X in (Z, Y))
+        sign, logarithm = np.linalg.slogdet(M)
+        values, vectors = np.linalg.eigh(plain)
+        if sign <= 0.0 or values[0] <= 0.0:
+            return np.inf, np.zeros_like(Y)
+        spread = np.log(values[-1] / values[0])
+        weights = np.zeros(len(values))
+        weights[-1], weights[0] = 1.0 / values[-1], -1.0 / values[0]
+        W = -2.0 * (Z @ inverse(M)) / self._noise[:, np.newaxis]
+        W += 2.0 * CONDITION_WEIGHT * (Y @ ((vectors * weights) @ vectors.T))
+        return -float(logarithm) + CONDITION_WEIGHT * float(spread), W
 
-    def _as_vector(self, c: Array, shift: Array) -> Array:
-        places = (shift - self._limits.middle) / self._limits.half
-        return np.concatenate([(c / self._units).ravel(), places])
+    def _slopes(self, W: Array, q: Array, v: Array, a: Array) -> list[Array]:
+        """Derivatives of f by q, v, a (n, nv each) from that by the regressor (n, nv, b)."""
+        n, nv = q.shape
+        bodies = 10 * len(self._robot.body_names)
+        whole = np.zeros((n, nv, bodies + nv))
+        whole[..., self._base.chosen] = W
+        inertias = np.zeros((n, nv + 1, bodies // 10, 10))
+        inertias[:, :nv] = whole[..., :bodies].reshape(n, nv, -1, 10)
+        # Kernels reject negative masses, so a constant is added to all masses and subtracted below.
+        inertias[..., 0] += 1.0 - min(0.0, float(inertias[..., 0].min()))
+        states = (np.repeat(x[:, np.newaxis], nv + 1, axis=1) for x in (q, v, a))
+        joints = np.arange(nv)
+        # Only torque i of the bodies of row i is used.
+        slopes = [
+            (d[:, joints, joints] - d[:, nv, joints]).sum(axis=1)
+            for d in self._derivatives(*states, inertias)
+        ]
+        slopes[2] += whole[:, joints, bodies + joints]
+        return slopes
 
     def _split(self, x: Array) -> tuple[Array, Array]:
         """Coefficients and centres of a motion."""
-        shape = self._units.shape
-        count = shape[0] * shape[1]
+        count = self._units.size
         shift = self._limits.middle + x[count:] * self._limits.half
-        return x[:count].reshape(shape) * self._units, shift
+        return x[:count].reshape(self._units.shape) * self._units, shift
 
 
 def _limit_penalty(values: Array, limits: Array) -> tuple[float, Array]:

@@ -10,7 +10,6 @@ whose pace changes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -144,10 +143,3 @@ def _tick_numbers(time: Array, period: float) -> NDArray[np.int64]:
 
 def _linear(grid: Array, time: Array, values: Array) -> Array:
     return np.stack([np.interp(grid, time, column) for column in values.T], axis=1)
-
-
-def extremes_of(stretches: Sequence[Stretch]) -> Array:
-    """(2, nv) lowest and highest positions [rad or m]."""
-    lowest = np.min([one.position.min(axis=0) for one in stretches], axis=0)
-    highest = np.max([one.position.max(axis=0) for one in stretches], axis=0)
-    return np.array([lowest, highest])

@@ -45,20 +45,6 @@ class NotThisRobotError(DynamicsRosError):
     """The robot does not explain a recording with any masses."""
 
 
-def without_turns(position: Array, angles: NDArray[np.bool_]) -> tuple[Array, NDArray[np.bool_]]:
-    """Positions (n, joints) without jumps by full turns, and (joints) whether there were any.
-
-    Args:
-        position: positions in the order of time.
-        angles: (joints) whether a joint is revolute.
-    """
-    steps = np.diff(position, axis=0, prepend=position[:1])
-    turns = np.round(steps / TURN)
-    turns = np.where((np.abs(steps - TURN * turns) < TURN_TOLERANCE) & angles, turns, 0.0)
-    turned: NDArray[np.bool_] = (turns != 0.0).any(axis=0)
-    return position - TURN * np.cumsum(turns, axis=0), turned
-
-
 def odd_velocities(samples: JointSamples, scales: Array) -> str:
     """Joints whose velocities are not the derivative of their positions, as text; '' if none.
 
@@ -68,24 +54,22 @@ def odd_velocities(samples: JointSamples, scales: Array) -> str:
     """
     if samples.velocity is None or samples.duration < 2.0 * WINDOW:
         return ''
-    time, count = samples.time, len(samples)
-    first = np.unique(np.linspace(0, count - 2, WINDOWS).astype(int))
+    time, rows = samples.time, len(samples) - 1
+    first = np.unique(np.linspace(0, rows - 1, WINDOWS).astype(int))
     last = np.searchsorted(time, time[first] + WINDOW)
-    whole = (last < count) & (last > first + 1)
-    first, last = first[whole], last[whole]
-    spans = time[last] - time[first]
-    near = spans < 2.0 * WINDOW
-    first, last, spans = first[near], last[near], spans[near, np.newaxis]
-    if not len(first):
-        return ''
-    change = (samples.position[last] - samples.position[first]) / spans
-    sums = np.concatenate([np.zeros((1, change.shape[1])), np.cumsum(samples.velocity, axis=0)])
+    near = (last <= rows) & (last > first + 1)
+    near &= time[np.minimum(last, rows)] - time[first] < 2.0 * WINDOW
+    first, last = first[near], last[near]
+    change = (samples.position[last] - samples.position[first]) / (time[last] - time[first])[
+        :, None
+    ]
+    sums = np.cumsum(np.vstack([np.zeros(change.shape[1]), samples.velocity]), axis=0)
     reported = (sums[last + 1] - sums[first]) / (last + 1 - first)[:, np.newaxis]
     odd, slopes = [], []
     columns = zip(samples.joint_names, change.T, reported.T, scales, strict=True)
     for name, true, given, scale in columns:
         power = float(true @ true)
-        if power < len(true) * (SLOW * scale) ** 2:
+        if not power or power < len(true) * (SLOW * scale) ** 2:
             continue
         slope = float(true @ given) / power
         slopes.append(slope)
@@ -217,8 +201,10 @@ def for_robot(
         )
     texts = [assumed] if assumed else []
     angles = np.array([joint.kind.units == ('rad',) for joint in robot.model.actuated])
-    position, turned = without_turns(chosen.position, angles)
-    if turned.any():
+    position = chosen.position.copy()
+    position[:, angles] = np.unwrap(position[:, angles], TURN - TURN_TOLERANCE, axis=0)
+    turned = np.any(np.abs(position - chosen.position) > TURN_TOLERANCE, axis=0).tolist()
+    if any(turned):
         names = ', '.join(n for n, t in zip(robot.joint_names, turned, strict=True) if t)
         chosen = replace(chosen, position=position)
         texts.append(f'positions of {names} jump by whole turns, which are left out')

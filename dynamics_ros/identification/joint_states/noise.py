@@ -35,7 +35,7 @@ DIFFERENCES, NOISE_FACTOR, DIFFERENCE_FACTOR = 3, 20.0, 70.0
 """Order of the differences; factors on the variance of white noise, and of differences of white
 noise (sums of squared binomial coefficients)."""
 
-POLES = (0.0, *(1.0 - 0.85**k for k in range(1, 24)))
+POLES = (0.0, *(1.0 - 0.9**k for k in range(1, 36)))
 """Poles of the filter F."""
 
 MAX_LEFT = 0.95
@@ -139,13 +139,9 @@ def _velocity_variances(v: Array, steps: Array) -> tuple[float, float, float]:
         return float(np.mean(v**2)) / NOISE_FACTOR, 0.0, 0.0
     some = slice(max(0, len(v) - MAX_ROWS), len(v))
     left = [_fit(v[some], steps[some], pole)[1] for pole in POLES]
-    best, pole = int(np.argmin(left)), 0.0
+    best = int(np.argmin(left))
     # A filter that explains nothing more is chance.
-    if left[best] < MAX_LEFT * left[0]:
-        between = POLES[max(best - 1, 0)], POLES[min(best + 1, len(POLES) - 1)]
-        pole = scipy.optimize.minimize_scalar(
-            lambda pole: _fit(v[some], steps[some], pole)[1], bounds=between, method='bounded'
-        ).x
+    pole = POLES[best] if left[best] < MAX_LEFT * left[0] else 0.0
     shares, white = _fit(v, steps, pole)
     positions = float(np.mean(steps[first:last] ** 2)) / DIFFERENCE_FACTOR
     # A filter of the driver has unit gain at low frequency.

@@ -8,6 +8,7 @@ here, because the result is applied at once.
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -157,50 +158,31 @@ def _velocities(samples: JointSamples) -> Array:
 
 def _rms_residual(found: Identified, samples: JointSamples, model: EffortModel) -> Array:
     """(nv) RMS residual of described bodies with an effort model [Nm or N]."""
-    fit, layout = found.fit, found.fit.layout
-    x = np.zeros(layout.count)
-    x[: layout.bodies] = fit.x[: layout.bodies]
-    x[layout.bodies : layout.inertial] = model.rotor_inertia
-    v = _velocities(samples)
-    # The efforts of the samples are torques already, including gravity.
-    behind = model.with_values(scale=1.0, includes_gravity=True).joint_torque
-    torques = replace(
-        samples,
-        effort=np.array([behind(u, one) for u, one in zip(samples.effort, v, strict=True)]),
-    )
-    return evaluate(found.maker, replace(fit, x=x), torques).rms
+    fit, x = found.fit, found.fit.x.copy()
+    x[fit.layout.bodies : fit.layout.inertial] = model.rotor_inertia
+    dry = model.coulomb, model.coulomb + model.stribeck
+    friction = model.viscous, -model.offset, *dry, model.load_friction
+    fit.layout.friction_of(x)[:] = np.stack(friction, axis=1)
+    maker = replace(found.maker, friction_velocity=float(model.friction_velocity))
+    return evaluate(maker, replace(fit, x=x), samples).rms
 
-
-MAX_BYTES = 64_000_000
-"""Memory of all samples: six minutes of seven joints at 1 kHz [bytes]."""
 
 MIN_SPEED = 0.02
 """Least speed in a direction from which its dry friction can be identified [rad/s]."""
 
 
 class Recorder:
-    """Stores samples; when its memory is full, every second one, then every fourth one, and so on.
+    """Stores samples: 110 MB of ten minutes, the longest goal, of seven joints at 1 kHz."""
 
-    Attributes:
-        count: number of received samples, including those dropped later.
-        duration: time from the first to the last stamp [s].
-    """
-
-    def __init__(self, robot: Robot, source: str, most: int | None = None) -> None:
+    def __init__(self, robot: Robot, source: str) -> None:
         """Create a recorder without samples.
 
         Args:
             robot: robot with a fixed base and joints of one coordinate.
             source: name of the recording in messages.
-            most: largest number of stored samples; None: as many as ``MAX_BYTES`` allow.
         """
-        self._names, self._source = robot.joint_names, source
-        width = 1 + 3 * robot.nv
-        # Memory is taken from the machine where rows are written.
-        self._rows = np.empty((most or MAX_BYTES // (8 * width), width))
-        self._kept, self._every, self.count = 0, 1, 0
-        self._motion = motion_scales(robot)
-        self._first = self._last = 0
+        self._names, self._source, self._motion = robot.joint_names, source, motion_scales(robot)
+        self._values, self._stamps = array('d'), array('q')
         self._low, self._high = np.full((2, robot.nv), np.inf), np.full((2, robot.nv), -np.inf)
 
     def add(self, stamp: int, q: Array, v: Array, effort: Array) -> bool:
@@ -210,34 +192,31 @@ class Recorder:
             stamp: stamp [ns].
             q, v, effort: (nv) values in the joint order of the robot.
         """
-        if self.count and stamp <= self._last:
+        if self._stamps and stamp <= self._stamps[-1]:
             return False
-        if not self.count:
-            self._first = stamp
-        self._last = stamp
         self._low = np.minimum(self._low, (q, v))
         self._high = np.maximum(self._high, (q, v))
-        if self.count % self._every == 0 and self._kept == len(self._rows):
-            kept = self._rows[::2].copy()
-            self._rows[: len(kept)] = kept
-            self._kept, self._every = len(kept), 2 * self._every
-        if self.count % self._every == 0:
-            self._rows[self._kept] = np.concatenate([[1e-9 * (stamp - self._first)], q, v, effort])
-            self._kept += 1
-        self.count += 1
+        self._stamps.append(stamp)
+        self._values.frombytes(np.concatenate([q, v, effort]).tobytes())
         return True
+
+    @property
+    def count(self) -> int:
+        """Number of samples."""
+        return len(self._stamps)
 
     @property
     def duration(self) -> float:
         """Time from the first to the last stamp [s]."""
-        return 1e-9 * (self._last - self._first)
+        return 1e-9 * (self._stamps[-1] - self._stamps[0]) if self._stamps else 0.0
 
     @property
     def samples(self) -> JointSamples:
         """A copy of the stored samples."""
-        rows, n = self._rows[: self._kept].copy(), len(self._names)
-        q, v, effort = (rows[:, 1 + k * n : 1 + (k + 1) * n] for k in range(3))
-        return JointSamples(self._source, self._names, rows[:, 0], q, v, effort)
+        stamps, shape = np.array(self._stamps), (-1, 3, len(self._names))
+        time = 1e-9 * (stamps - stamps[:1])
+        q, v, effort = np.array(self._values).reshape(shape).swapaxes(0, 1)
+        return JointSamples(self._source, self._names, time, q, v, effort)
 
     @property
     def missing(self) -> tuple[str, ...]:

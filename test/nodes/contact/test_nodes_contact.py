@@ -49,7 +49,6 @@ def node():
     parameters = {
         'robot_description': ARM,
         'frames': ['tool0'],
-        'tare.window': 0.2,
         'thresholds.contact': [2.0],
         'thresholds.collision': [15.0],
     }

@@ -10,9 +10,7 @@ import pytest
 
 pytest.importorskip('rclpy')
 
-from rclpy.qos import qos_profile_sensor_data
 from ros_harness import LATCHED, description, running
-from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from urdf_texts import pendulum
 
@@ -101,23 +99,3 @@ def test_a_normal_start_warns_of_nothing(ros):
             assert '[WARN]' not in nodes.printed
         # How busy this machine is, is another matter.
         assert simulator.printed.count('[WARN]') == simulator.printed.count('too slow')
-
-
-def test_publishers_that_contradict_each_other(ros, process):
-    pretend(ros, pendulum('twice'))
-    second = ros.node.create_publisher(JointState, '/joint_states', qos_profile_sensor_data)
-    told = 'positions jump back and forth: swing between 0.2 and 0.9 rad; /joint_states has 2 publ'
-
-    def contradict():
-        for _ in range(4):
-            send(ros, swing=0.2)
-            second.publish(ros.joint_state(['swing'], [0.9], [0.0], [0.0]))
-
-    for node in ('kinematics_node', 'contact_node'):
-        status = ros.wait_for_status(node, told, meanwhile=contradict)
-        assert status.level == status.WARN
-        assert 'of which only one may report a joint' in status.message
-        assert status.message.startswith('silent') == (node == 'contact_node')
-    assert warned(process, told) == 1
-    ros.node.destroy_publisher(second)
-    ros.wait_for_status('dynamics_node', 'to subscribers', meanwhile=lambda: send(ros, swing=0.2))

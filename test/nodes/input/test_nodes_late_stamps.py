@@ -204,7 +204,5 @@ def test_a_driver_whose_clock_is_ahead_is_answered_and_told(ros, listener):
     listener.assert_never_back()
     assert len(listener.torques) > CYCLES - SETTLED - listener.superseded
     values = ros.wait_for_report('kinematics_node')
-    assert values['joint_states of publishers in turn, apart [s]'] == '0.0030'
-    for what in ('dropped', 'merged'):
-        key = f'joint_states late: {what}'
-        assert int(values[key]) - int(before[key]) <= 5  # while they get to know each other
+    key = 'joint_states late: dropped'
+    assert int(values[key]) - int(before[key]) <= 5  # while they get to know each other
