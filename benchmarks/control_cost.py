@@ -115,7 +115,7 @@ def _arm(subject: Subject, options: argparse.Namespace) -> Iterator[Record]:
     calls = 10**4 if options.quick else 10**6
     inputs = [
         *(q, v, target.pose, target.twist, target.acceleration, target.wrench, target.posture),
-        *(*gains.arrays, memory, 1e-3),
+        *(*gains.arrays, np.zeros(n), memory, 1e-3),
     ]
     sizes = [x.size for x in controller.kernel.trace.outputs]
     measured = timed(robot, f'impedance_step:{subject.frame}', inputs, sizes, calls)

@@ -6,7 +6,8 @@
 an option of inverse kinematics. Needs coal, which the extra ``collision`` installs.
 """
 
+from .repulsion import Repulsion
 from .scene import Collisions, Distances
 from .shapes import Obstacle
 
-__all__ = ['Collisions', 'Distances', 'Obstacle']
+__all__ = ['Collisions', 'Distances', 'Obstacle', 'Repulsion']

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_ros.collision import Collisions, Repulsion
 from dynamics_ros.control import (
     ArmSettings,
     Compliance,
@@ -156,6 +157,8 @@ class PreparedArm:
         joints: commanded joints.
         places: their indices among the velocities.
         turning: as of ``turning_joints``.
+        links: links that are pushed apart, without obstacles; None if none is.
+        repulsion: that pushes them.
     """
 
     robot: Robot
@@ -164,9 +167,17 @@ class PreparedArm:
     joints: tuple[str, ...]
     places: NDArray[np.intp]
     turning: NDArray[np.bool_]
+    links: Collisions | None
+    repulsion: Repulsion | None
 
     @classmethod
-    def of(cls, robot: Robot, values: ImpedanceParameters, default_frame: str) -> PreparedArm:
+    def of(
+        cls,
+        robot: Robot,
+        values: ImpedanceParameters,
+        default_frame: str,
+        links: Collisions | None = None,
+    ) -> PreparedArm:
         """Check frame and joints, and compile the kernels.
 
         Raises:
@@ -176,6 +187,10 @@ class PreparedArm:
         controller = ImpedanceController(robot, frame)
         stiffness = stiffness_of('stiffness', np.array(values.stiffness))
         arm = CompliantArm(controller, arm_settings(robot, values, stiffness))
+        repulsion = None
+        if links is not None:
+            repulsion = Repulsion(links, values.repulsion.stiffness, values.repulsion.distance)
+            arm.repulsion = repulsion.torques
         # The interpreted trace is too slow for joint states at 1 kHz.
         arm.wait()
         q, v, dt = robot.neutral(), np.zeros(robot.nv), 1e-3
@@ -193,7 +208,8 @@ class PreparedArm:
         arm.brake(q, v, dt)
         arm.reckon(dt)
         arm.forget()
-        return cls(robot, arm, check, values.command_joints, places, turning_joints(robot))
+        joints = values.command_joints
+        return cls(robot, arm, check, joints, places, turning_joints(robot), links, repulsion)
 
 
 def selected(

@@ -17,6 +17,7 @@ from numpy.linalg import norm
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
+from dynamics_ros.collision.repulsion import check_spring
 from dynamics_ros.commanding.arm import (
     PreparedArm,
     arm_settings,
@@ -56,7 +57,9 @@ from dynamics_ros.nodes.commander import (
 from dynamics_ros.nodes.context import RobotContext
 from dynamics_ros.nodes.fallback_controller import FallbackController
 from dynamics_ros.nodes.lifecycle import ManagedNode
+from dynamics_ros.nodes.obstacles import Obstacles, links_of
 from dynamics_ros.nodes.outputs import FRESH, VELOCITY, Publication
+from dynamics_ros.nodes.robot_request import Description
 from dynamics_ros.parameters.impedance import MAX_STIFFNESS, ImpedanceParameters
 from dynamics_ros.reasons import FAULTS, Explanation, Reason
 from dynamics_ros.robot import Robot
@@ -68,7 +71,9 @@ if TYPE_CHECKING:
 
 NAME = 'impedance_controller_node'
 
-KERNEL_PARAMETERS = frozenset({'frame', 'command_joints'})
+KERNEL_PARAMETERS = frozenset(
+    {'frame', 'command_joints', 'repulsion.stiffness', 'repulsion.distance'}
+)
 """Parameters whose change requires new kernels; others take effect in the next step."""
 
 INACTIVE_ONLY = ('friction_compensation', 'friction', 'robot_carries_itself')
@@ -142,6 +147,7 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         self._acting: set[str] = set()  # flags of the law since the last status
         self._fallback: FallbackController | None = None
         node.create_service(Trigger, '~/acknowledge', self._acknowledge)
+        self._obstacles = Obstacles(node, context)
         self.subscribe_targets((POSE, TWIST, WRENCH, STIFFNESS))
 
     def watch(self, detector: Contact | None) -> None:
@@ -186,9 +192,12 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
 
     # --- the robot ------------------------------------------------------------------------------
 
-    def prepare(self, robot: Robot, *_: object) -> PreparedArm:
-        """Check frame and joints, and compile the kernels."""
-        return PreparedArm.of(robot, self.values, robot.tool_frame)
+    def prepare(self, robot: Robot, description: Description) -> PreparedArm:
+        """Check frame and joints, compile the kernels, and read the shapes of links."""
+        values, links = self.values, None
+        if values.repulsion.stiffness > 0.0:
+            links = links_of(robot, description, 0.0)
+        return PreparedArm.of(robot, values, robot.tool_frame, links)
 
     def leave(self, prepared: Any) -> None:
         """Bring the arm to rest, unless the new robot has the same joints in the same order."""
@@ -253,6 +262,7 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
     def _check(self, values: ImpedanceParameters) -> None:
         stiffness_of('stiffness', np.array(values.stiffness))
         reaction_settings(values.collision)
+        check_spring(values.repulsion.stiffness, values.repulsion.distance)
         for name in INACTIVE_ONLY if self.active else ():
             if getattr(values, name) != getattr(self.values, name):
                 raise InvalidArgumentError(name, 'set while active', 'deactivation before')
@@ -368,6 +378,8 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         is_first = self._state is ArmState.OFF
         if is_first:
             arm.start(state.q, state.v)
+            if prepared.repulsion is not None:
+                prepared.repulsion.forget()
             guided = self.values.mode == 'guiding'
             try:
                 arm.check(arm.settings, guided)
@@ -387,6 +399,7 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         if implausible:
             self._brake(implausible)
         state = state_to_use(prepared, state, implausible)
+        self._place_obstacles(prepared)
         reported = state.ages is None or not state.ages.any()
         blind = prepared.check.blind and prepared.check.lasting
         if blind and reported and self._state not in LEAVING:
@@ -420,6 +433,15 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         if self._strategy and self._state not in BRAKED:
             reacts = self._reflex is not None
             self._state = after(self._state, ArmState.REACTING if reacts else ArmState.COLLIDED)
+
+    def _place_obstacles(self, prepared: PreparedArm) -> None:
+        """Give the obstacles to the repulsion; without them no target is followed."""
+        if prepared.links is None or prepared.repulsion is None:
+            return
+        try:
+            prepared.repulsion.collisions = self._obstacles.around(prepared.links)
+        except DynamicsRosError as error:
+            self.targets.drop(str(error))
 
     def _step(self, arm: CompliantArm, state: RobotState, dt: float) -> tuple[Explanation, Array]:
         """Return the current action, and its torques (nv)."""

@@ -100,6 +100,26 @@ class GuidingParameters:
 
 
 @dataclass(frozen=True)
+class RepulsionParameters:
+    """Springs that push links apart from each other and from obstacles."""
+
+    stiffness: float = parameter(
+        0.0,
+        'Stiffness with which links are pushed apart from each other and from the obstacles of '
+        '~/obstacles while the arm follows or is guided; 0: not. Needs the Python package coal and '
+        'collision shapes in a URDF. A change brakes the arm',
+        'N/m',
+        (0.0, 1e4),
+    )
+    distance: float = parameter(
+        0.05,
+        'Distance below which they are pushed; stiffness / 2 times its square is at most 2 J',
+        'm',
+        (0.001, 0.5),
+    )
+
+
+@dataclass(frozen=True)
 class CollisionParameters:
     """Reaction to a collision that contact_node detects in the same process."""
 
@@ -205,4 +225,5 @@ class ImpedanceParameters(TargetParameters):
     torque: TorqueParameters = field(default_factory=TorqueParameters)
     joint_range: JointRangeParameters = field(default_factory=JointRangeParameters)
     guiding: GuidingParameters = field(default_factory=GuidingParameters)
+    repulsion: RepulsionParameters = field(default_factory=RepulsionParameters)
     collision: CollisionParameters = field(default_factory=CollisionParameters)

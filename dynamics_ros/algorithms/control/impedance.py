@@ -4,12 +4,12 @@
 
 The tool behaves as its task inertia Lambda on a spring and a damper ([Hogan1985], [Ott2008]),
 
-    tau = J^T (F + Lambda (w-dot* - J-dot v)) + N^T tau_0 + tau_limits + C v + g + friction,
+    tau = J^T (F + Lambda (w-dot* - J-dot v)) + N^T tau_0 + tau_limits + tau* + C v + g + friction,
     F = R_K (K e + D e-dot) - wrench*,     N^T = 1 - J^T Lambda J M^-1,
 
-with pose error e and twist error e-dot in axes R_K, and torques tau_0 of springs and dampers to a
-posture. The projection N^T keeps the torques that do not accelerate the tool ([Khatib1987]). The
-limits of ``command.py`` are applied to the torques of this law.
+with pose error e and twist error e-dot in axes R_K, torques tau_0 of springs and dampers to a
+posture, and given torques tau*. The projection N^T keeps the torques that do not accelerate the
+tool ([Khatib1987]). The limits of ``command.py`` are applied to the torques of this law.
 
 Invalid inputs are handled. For a state that is not finite the controller sends the last gravity
 torques; for a target or gain that is not finite it brakes. `FLAGS` report this. The torque and its
@@ -108,6 +108,7 @@ def impedance_step(
         Rows, Input(len(JOINT_GAINS), 'nv', meaning=f'rows: {", ".join(JOINT_GAINS)}')
     ],
     settings: Annotated[Values, Input(len(SETTINGS), meaning=', '.join(SETTINGS))],
+    torque: Annotated[Values, Input('nv', meaning='in addition to those of springs and dampers')],
     memory: Annotated[
         Values, Input(memory_size, meaning='next_memory of the step before; NaN before the first')
     ],
@@ -127,6 +128,7 @@ def impedance_step(
         axes: (3, 3) rotation of the axes R_K, in the root frame or in the tool frame.
         joint_gains: (15, nv), rows as in ``JOINT_GAINS``.
         settings: values as in ``SETTINGS``.
+        torque: (nv) in addition to those of springs and dampers, within the limits.
         memory: values that the previous step has returned.
         interval: time since the previous step [s].
 
@@ -137,7 +139,7 @@ def impedance_step(
         expected = 'a base that rests: legs have to carry one that moves'
         raise InvalidArgumentError('robot', f'its base is {model.root_joint}', expected)
     matrices = (target_pose, stiffness, damping, axes, joint_gains)
-    vectors = (target_twist, target_acceleration, target_wrench, posture, settings)
+    vectors = (target_twist, target_acceleration, target_wrench, posture, torque, settings)
     matrix_entries = [x for rows in matrices for row in rows for x in row]
     state = JointState.of(model, q, v, memory, interval)
     q, v = state.q, state.v
@@ -194,9 +196,9 @@ def impedance_step(
     force = added(less(force, target_wrench), inertia @ wanted)
     limit_torque = _limit_torques(model, state, joints)
     law = [
-        dot(column, force) + posture_torque + limit + c
-        for column, posture_torque, limit, c in zip(
-            transposed(J), tau_0, limit_torque, state.coriolis, strict=True
+        dot(column, force) + sum(torques)
+        for column, *torques in zip(
+            transposed(J), tau_0, limit_torque, torque, state.coriolis, strict=True
         )
     ]
     sent, following, flags = commanded_torques(

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -81,6 +82,9 @@ class CompliantArm:
         gravity: (nv) the part of ``tau`` that compensates gravity.
         hold: time for which torques may be held, where it is longer than the interval of a step
             [s]: what is stable at this interval would fling an arm whose commands come rarely.
+        repulsion: function of q (nq), v (nv) and the time for which torques are held [s]: torques
+            (nv) beside the springs while the arm follows or is guided, as of
+            ``dynamics_ros.collision.Repulsion``; None for none.
         acting: names of the flags of the last step. Besides the flags of the control law: 'speed'
             while a runaway motion is braked, 'range' while a joint is far outside its range; such a
             joint is braked and not pulled back.
@@ -90,6 +94,7 @@ class CompliantArm:
         self.controller = controller
         self.acting: tuple[str, ...] = ()
         self.hold = 0.0
+        self.repulsion: Callable[[Array, Array, float], Array] | None = None
         self._velocity_limits = velocity_limits(controller.robot)
         self._ranges = JointRanges(controller.robot)
         self._efforts = np.full(controller.robot.nv, NO_LIMIT)
@@ -455,7 +460,11 @@ class CompliantArm:
         self, q: Array, v: Array, dt: float, target: ImpedanceTarget, gains: ImpedanceGains
     ) -> Array:
         assert self._memory is not None, 'start() comes first'
-        return self._sent(self.controller.step(self._state(q, v, dt), target, gains, self._memory))
+        state = self._state(q, v, dt)
+        repelled = None
+        if self.repulsion is not None:
+            repelled = self.repulsion(q, v, self._held_for(dt))
+        return self._sent(self.controller.step(state, target, gains, self._memory, repelled))
 
     def _state(self, q: Array, v: Array, dt: float) -> ImpedanceState:
         return ImpedanceState(q, v, dt, hold=self.hold)

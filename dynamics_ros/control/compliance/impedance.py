@@ -150,6 +150,7 @@ class ImpedanceController:
         target: ImpedanceTarget,
         gains: ImpedanceGains,
         memory: Array,
+        torque: Array | None = None,
     ) -> ImpedanceStep:
         """Compute torques for a state; NaN or infinite inputs set a flag and do not raise.
 
@@ -157,14 +158,17 @@ class ImpedanceController:
             state: measured state.
             target, gains: desired motion and behaviour.
             memory: result of `start` or of the previous step.
+            torque: (nv) in addition to those of springs and dampers, as of
+                ``dynamics_ros.collision.Repulsion``; None for none.
 
         Raises:
             InvalidArgumentError: an array has the wrong shape.
         """
+        added = np.zeros(self.robot.nv) if torque is None else torque
         arrays = (
             *(state.q, state.v, target.pose, target.twist, target.acceleration),
-            *(target.wrench, target.posture, *gains.arrays, _held(memory, state.hold)),
-            state.interval,
+            *(target.wrench, target.posture, *gains.arrays, added),
+            *(_held(memory, state.hold), state.interval),
         )
         return _called(self.kernel, arrays)
 
