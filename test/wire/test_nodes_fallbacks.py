@@ -72,8 +72,7 @@ class Unknown(cdr.Layout):
 cdr.Layout = Unknown
 """,
     'rclpy': """
-from dynamics_ros.nodes import outputs, rclpy_private
-from dynamics_ros.nodes.lifecycle import ManagedNode
+from dynamics_ros.nodes import rclpy_private
 rclpy_private.bytes_publisher = lambda publisher: publisher.publish
 rclpy_private.given_parameters = lambda node: {}
 rclpy_private.take_waiting = lambda subscription, limit: []

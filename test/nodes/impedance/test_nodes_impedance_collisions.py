@@ -190,6 +190,18 @@ def test_deactivation_ends_a_reflex_for_good(floating):
     wait_until_it_holds(floating)
 
 
+def test_pauses_during_a_reflex_end_it_and_acknowledgements_may_be_repeated(floating):
+    for data in (True, False) * 5:
+        request = SetBool.Request(data=data)
+        assert floating.ros.call(SetBool, f'/{NODE}/pause', request).success
+    said(floating, 'reacting: float; braking: paused')
+    said(floating, 'reacting: float; holding')
+    # As by one whose first calls got lost.
+    assert all(acknowledge(floating).success for _ in range(20))
+    wait_until_it_holds(floating)
+    floating.assert_bounded()
+
+
 TRIES = 5
 """Collisions of which one has to come while the arm still brakes."""
 

@@ -56,6 +56,7 @@ class Arm(MovingPlay):
         self.ros.call(SetBool, f'{SERVO}/pause', SetBool.Request(data=False))
         self.wait_for_status('following', self.both)
         self.wait_until_it_waits()
+        del self.commands[:]  # which it would move to
         self.q = Q.copy()
         self.pass_time(0.1, self.report)
 
