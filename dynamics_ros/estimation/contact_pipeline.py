@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -72,10 +73,12 @@ class ContactPipeline:
         self.joint_names = tuple(robot.joint_v_indices)
         self.joint_indices = index_of([*robot.joint_v_indices.values()])
         self.unavailable_reason = self.warning = ''
+        # In a cycle of references, a replaced robot would wait for the garbage collector.
+        weak = weakref.proxy(self)
         self.samples = estimators.sample_filter(
             robot,
             values,
-            lambda *states: self.observer.explains(*((x.time, x.q, x.v, x.effort) for x in states)),
+            lambda *states: weak.observer.explains(*((x.time, x.q, x.v, x.effort) for x in states)),
         )
         self.estimated_state: RobotState | None = None
         self.observer = estimators.observer(robot, values, values.observer.kind)

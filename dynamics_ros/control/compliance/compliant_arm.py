@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from dynamics_ros.algorithms.control.command import MAX_INTERVAL, NOMINAL_INTERVAL
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.linear_systems import Array
+from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .gains import NO_LIMIT, RANGE_MARGINS, RANGE_SPRINGS, RANGES, TORQUE_LIMITS, ImpedanceGains
 from .impedance import (
@@ -100,8 +101,9 @@ class CompliantArm:
         self._efforts = np.full(controller.robot.nv, NO_LIMIT)
         limits = controller.robot.effort_limits
         self._efforts[controller.robot.nv - len(limits) :] = np.minimum(limits, NO_LIMIT)
-        # A check of all gains takes a large part of a cycle at 1 kHz.
-        self._checked = lru_cache(maxsize=8)(self._made)
+        # A check of all gains takes a large part of a cycle at 1 kHz. The cache does not refer to
+        # the arm, which holds large kernels and is freed when another robot replaces it.
+        self._checked = lru_cache(maxsize=8)(partial(_gains_of, controller.robot))
         self._stop = Stop(controller.robot, controller.frame)
         self._runaway = controller.robot.kernel('runaway_step')
         self._floating = controller.robot.kernel('floating_torques')
@@ -509,24 +511,6 @@ class CompliantArm:
             )
         return gains.replaced(damping=damping)
 
-    def _made(self, settings: ArmSettings, compliance: Compliance, posture: bool) -> ImpedanceGains:
-        """Gains of settings with another compliance, without its damping.
-
-        Raises:
-            InvalidArgumentError: naming the setting that is wrong.
-        """
-        # Friction is left out while an arm gives way, because it moves an arm if it is wrong.
-        zero = FREE if compliance is NO_SPRINGS else () if posture else FREE[:1]
-        return ImpedanceGains(
-            self.controller.robot,
-            compliance.stiffness,
-            np.zeros(6),
-            axes=compliance.axes,
-            axes_of_tool=compliance.axes_of_tool,
-            joints={**settings.joints, **dict.fromkeys(zero, 0.0)},
-            largest_inertia=settings.largest_inertia,
-        )
-
     def _blend(self, dt: float) -> None:
         """Blend the gains towards the desired ones for dt [s]."""
         if self._blending > 0.0:
@@ -539,3 +523,24 @@ class CompliantArm:
 def _interval(dt: float) -> float:
     """Step time [s] for braking: dt, or a plausible value in its place."""
     return min(dt, 0.5 * MAX_INTERVAL) if 0.0 < dt < MAX_INTERVAL else NOMINAL_INTERVAL
+
+
+def _gains_of(
+    robot: RigidBodySystem, settings: ArmSettings, compliance: Compliance, posture: bool
+) -> ImpedanceGains:
+    """Gains of settings with another compliance, without its damping.
+
+    Raises:
+        InvalidArgumentError: naming the setting that is wrong.
+    """
+    # Friction is left out while an arm gives way, because it moves an arm if it is wrong.
+    zero = FREE if compliance is NO_SPRINGS else () if posture else FREE[:1]
+    return ImpedanceGains(
+        robot,
+        compliance.stiffness,
+        np.zeros(6),
+        axes=compliance.axes,
+        axes_of_tool=compliance.axes_of_tool,
+        joints={**settings.joints, **dict.fromkeys(zero, 0.0)},
+        largest_inertia=settings.largest_inertia,
+    )
