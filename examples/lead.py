@@ -15,34 +15,44 @@ SPEED = 0.05
 
 
 class Leader:
-    """Sends twists again and again, since the servo forgets them, and watches the tool."""
+    """Sends twists again and again, since the servo forgets them, and watches the tool.
+
+    Attributes:
+        speed: of the tool along x of the root frame [m/s].
+        pose: of the tool.
+    """
 
     def __init__(self, node: Node) -> None:
         self._node = node
-        self._speed = 0.0
+        self.speed = 0.0
         self._publisher = node.create_publisher(
             TwistStamped, 'cartesian_servo_node/twist_command', 10
         )
-        self.x = latest(node, PoseStamped, POSE).pose.position.x
+        self.pose = latest(node, PoseStamped, POSE)
         node.create_subscription(PoseStamped, POSE, self._on_pose, 10)
         node.create_timer(0.02, self._send)
 
+    @property
+    def x(self) -> float:
+        """Of the tool [m]."""
+        return self.pose.pose.position.x
+
     def lead(self, x: float) -> None:
         """Move along x of the root frame until the tool is there [m], then stop."""
-        self._speed = SPEED if x > self.x else -SPEED
-        while (x - self.x) * self._speed > 0.0:
+        self.speed = SPEED if x > self.x else -SPEED
+        while (x - self.x) * self.speed > 0.0:
             rclpy.spin_once(self._node)
-        self._speed = 0.0
+        self.speed = 0.0
         for _ in range(100):
             rclpy.spin_once(self._node)
 
     def _on_pose(self, message: PoseStamped) -> None:
-        self.x = message.pose.position.x
+        self.pose = message
 
     def _send(self) -> None:
         command = TwistStamped()
         command.header.stamp = self._node.get_clock().now().to_msg()
-        command.twist.linear.x = self._speed
+        command.twist.linear.x = self.speed
         self._publisher.publish(command)
 
 

@@ -158,7 +158,7 @@ class _OfKernel(ABC):
         if self.kind not in kinds:
             raise InvalidArgumentError('kind', repr(self.kind), f'one of {tuple(kinds)}')
         for name in (*points, *directions):
-            if getattr(self, name) is None:
+            if name == 'anchor' and getattr(self, name) is None:
                 continue
             vector = finite_vector(name, getattr(self, name), 3)
             if name in directions:

@@ -251,6 +251,16 @@ MEMORY = 'memory'
 """Name of the array through which the parts of a long trace pass values."""
 
 
+LIBRARY = frozenset(
+    """
+abort abs atexit atof atoi calloc div exit fprintf free fopen getenv labs ldiv malloc memcmp memcpy
+memmove memset printf puts qsort rand realloc remove rename scanf signal sprintf srand strlen system
+time ceil cosh erf fabsf fma fmod hypot ldexp lgamma log10 log2 modf round sinh tgamma trunc
+""".split()  # noqa: SIM905
+)
+"""C library functions that programs call, whose names are therefore taken."""
+
+
 class CFunction(NamedTuple):
     """Trace as a C function.
 
@@ -299,7 +309,7 @@ def c_function(trace: Trace) -> CFunction:
     Raises:
         InvalidArgumentError: C reserves a name.
     """
-    if trace.name in RESERVED:
+    if trace.name in RESERVED or trace.name in LIBRARY:
         expected = 'a name of its own for the function, such as by compile(..., name=...)'
         raise InvalidArgumentError('name', f'{trace.name!r} is a word of C', expected)
     text = printed(trace, lambda operation: operation.c, RESERVED, indexed=True)

@@ -107,6 +107,11 @@ class CompliantArm:
         self._stop = Stop(controller.robot, controller.frame)
         self._runaway = controller.robot.kernel('runaway_step')
         self._floating = controller.robot.kernel('floating_torques')
+        # Those of ``tool_damping``.
+        self._inertia = (
+            controller.robot.kernel('mass_matrix_inverse'),
+            controller.robot.kernel('jacobian', controller.frame, 'local_world_aligned'),
+        )
         self._holding_back = controller.robot.kernel('holding_back', controller.frame)
         self._gains: ImpedanceGains
         self._wanted: ImpedanceGains
@@ -242,7 +247,7 @@ class CompliantArm:
 
     def wait(self) -> None:
         """Wait until the kernels are compiled."""
-        kernels = self._holding_back, self._runaway, self._floating
+        kernels = self._holding_back, self._runaway, self._floating, *self._inertia
         for one in (self.controller, self._stop, *kernels):
             one.wait()
 
