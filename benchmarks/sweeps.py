@@ -25,7 +25,7 @@ from dynamics_ros.algorithms.energy import center_of_mass, kinetic_energy, poten
 from dynamics_ros.algorithms.forward_dynamics import forward_dynamics
 from dynamics_ros.algorithms.inverse_dynamics import inverse_dynamics
 from dynamics_ros.algorithms.jacobian import jacobian_columns
-from dynamics_ros.kernels import Kernel, Trace, gradient, jacobian, trace
+from dynamics_ros.kernels import Kernel, Trace, jacobian, trace
 from dynamics_ros.kernels.autodiff import MODES
 from dynamics_ros.model import Model
 from dynamics_ros.model.joints import Floating
@@ -122,7 +122,7 @@ def _gravity(model: Model, frame: str, mode: str, q: Values) -> Any:
 
 def _momentum(model: Model, frame: str, mode: str, q: Values, v: Values) -> Any:
     lagrangian = kinetic_energy(model, q, v) - potential_energy(model, q)
-    p = gradient(lagrangian, v)
+    p = jacobian([lagrangian], v, 'reverse')[0]
     beta = _along(model, [lagrangian], q, mode)[0]
     for joint in model.joints:
         if isinstance(joint.kind, Floating):  # the velocities of a floating base do not commute
@@ -134,7 +134,7 @@ def _momentum(model: Model, frame: str, mode: str, q: Values, v: Values) -> Any:
 
 def _mass_matrix(model: Model, frame: str, mode: str, q: Values) -> Any:
     v = _new_symbols(q, model.nv)
-    return jacobian(gradient(kinetic_energy(model, q, v), v), v, mode)
+    return jacobian(jacobian([kinetic_energy(model, q, v)], v, 'reverse')[0], v, mode)
 
 
 def _dynamics(

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.algorithms.control.sampled import SHARE, SHARE_OF_SPRING
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.multibody.arguments import check_not_negative
+from dynamics_ros.multibody.arguments import check_not_negative, check_positive
 
 from .scene import Collisions, Distances, Pair
 
@@ -19,7 +19,7 @@ BESIDE = 0.25
 """Share of the springs and dampers that sampled torques allow: the control law has its own."""
 
 MOST_ENERGY = 2.0
-"""Largest energy that a spring may store [J]."""
+"""Largest energy that all springs together may store [J]."""
 
 ONSET = 0.2
 """Fraction of the distance over which the damper of a pair sets in."""
@@ -36,10 +36,11 @@ def check_spring(stiffness: float, distance: float) -> None:
         distance: from which it pushes [m].
 
     Raises:
-        InvalidArgumentError: a value is negative, or it could store more than ``MOST_ENERGY``.
+        InvalidArgumentError: a value is negative or the distance zero, or the spring could store
+            more than ``MOST_ENERGY``.
     """
     check_not_negative('stiffness', stiffness)
-    check_not_negative('distance', distance)
+    check_positive('distance', distance)
     energy = 0.5 * stiffness * distance**2
     if energy > MOST_ENERGY:
         found = f'{stiffness:g} N/m over {distance:g} m stores {energy:.3g} J'
@@ -76,6 +77,14 @@ class Repulsion:
         self._known: frozenset[Pair] = frozenset()
         self._free: dict[Pair, float] = {}
 
+    def wait(self) -> None:
+        """Wait until the kernels are compiled."""
+        robot = self.collisions.robot
+        self.torques(robot.neutral(), np.zeros(robot.nv), 1.0)
+        self.forget()
+        for kernel in robot.kernels.values():
+            kernel.wait()
+
     def torques(self, q: ArrayLike, v: ArrayLike, hold: float) -> Array:
         """Return the torques of all pairs.
 
@@ -100,9 +109,11 @@ class Repulsion:
         acting = np.minimum(1.0, compressed / (ONSET * self.distance))
         mobility = np.einsum('kj,jk->k', J, np.linalg.solve(robot.mass_matrix(q), J.T))
         mobility = np.maximum(mobility, TINY)
-        k = min(self.stiffness, BESIDE * SHARE_OF_SPRING / (hold**2 * max(acting @ mobility, TINY)))
+        stable = BESIDE * SHARE_OF_SPRING / (hold**2 * max(float(acting @ mobility), TINY))
+        lawful = 2.0 * MOST_ENERGY / max(float(compressed @ compressed), TINY)
+        k = min(self.stiffness, stable, lawful)
         c = 2.0 * np.sqrt(k / mobility) * acting
-        c *= min(1.0, BESIDE * SHARE / (hold * max(c @ mobility, TINY)))
+        c *= min(1.0, BESIDE * SHARE / (hold * max(float(c @ mobility), TINY)))
         return np.asarray(np.maximum(k * compressed - c * (J @ np.asarray(v)), 0.0) @ J)
 
     @staticmethod

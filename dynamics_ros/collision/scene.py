@@ -366,6 +366,8 @@ class Collisions:
         model, library = self.robot.model, coal()
         links = [body.link for body in self._bodies]
         carriers = list(links)
+        # An obstacle in the frame of a body with shapes needs no kernel for another frame.
+        of_body = {model.frame(link).body: link for link in reversed(links)}
         bodies = self._bodies
         touching: dict[str, set[str]] = {}
         for name, obstacle in obstacles.items():
@@ -377,8 +379,15 @@ class Collisions:
             for link in ((obstacle.frame,) if obstacle.frame else ()) + tuple(obstacle.touching):
                 if link not in model.frame_indices:
                     raise UnknownFrameError(f'obstacle {name!r}', link, model.frame_indices)
-            bodies = [*bodies, Body(name, obstacle.shape(name))]
-            carriers.append(obstacle.frame)
+            body, frame = Body(name, obstacle.shape(name)), obstacle.frame
+            if frame and model.frame(frame).body in of_body:
+                link = of_body[model.frame(frame).body]
+                placements = model.frame(link).placement, model.frame(frame).placement
+                X = placements[0].inverse_compose(placements[1]).array()
+                body.pose, body.centre = X @ body.pose, X[:3, :3] @ body.centre + X[:3, 3]
+                frame = link
+            bodies = [*bodies, body]
+            carriers.append(frame)
             touching[name] = set(obstacle.touching)
         self._bodies, self.obstacles = bodies, dict(obstacles)
         moved_by = [model.frame(name).body if name else ROOT for name in carriers]

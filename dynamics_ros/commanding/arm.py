@@ -27,6 +27,7 @@ from dynamics_ros.estimation.contact_estimators import effort_model, per_velocit
 from dynamics_ros.estimation.contact_settings import EffortSettings
 from dynamics_ros.parameters.impedance import (
     CollisionParameters,
+    GuidingParameters,
     ImpedanceParameters,
     TorqueParameters,
 )
@@ -36,6 +37,9 @@ from dynamics_ros.robot import Robot
 from .joints import commanded_joints, turning_joints
 
 Array = NDArray[np.float64]
+
+NO_STIFFNESS = 1e-6
+"""Stiffness of a direction that counts as free, relative to the largest one."""
 
 RESERVE = 1.1
 """Least torque limit of a running arm as a multiple of its gravity torque."""
@@ -68,7 +72,7 @@ def arm_settings(robot: Robot, values: ImpedanceParameters, stiffness: Array) ->
         **dict(zip(('friction_velocity', 'stribeck_velocity'), friction.speeds, strict=True)),
     }
     return ArmSettings(
-        Compliance(stiffness, values.damping_ratio),
+        Compliance(stiffness, values.damping_ratio, _damping_of_free_directions(stiffness)),
         Guiding(
             np.array(values.guiding.damping), values.guiding.speed, values.guiding.angular_speed
         ),
@@ -76,6 +80,14 @@ def arm_settings(robot: Robot, values: ImpedanceParameters, stiffness: Array) ->
         joints,
         largest_speed=values.joint_speed_share,
     )
+
+
+def _damping_of_free_directions(stiffness: Array) -> Array:
+    """Damping (6, 6) along directions without stiffness, as of guiding: a tool would coast."""
+    values, vectors = np.linalg.eigh(stiffness)
+    free = vectors[:, values <= NO_STIFFNESS * max(1.0, values[-1])]
+    projector = free @ free.T
+    return np.asarray(projector @ np.diag(GuidingParameters.damping) @ projector)
 
 
 def _largest_torques(robot: Robot, values: TorqueParameters) -> Array:
@@ -190,6 +202,7 @@ class PreparedArm:
         repulsion = None
         if links is not None:
             repulsion = Repulsion(links, values.repulsion.stiffness, values.repulsion.distance)
+            repulsion.wait()
             arm.repulsion = repulsion.torques
         # The interpreted trace is too slow for joint states at 1 kHz.
         arm.wait()

@@ -137,6 +137,18 @@ PROCESS = 'namespace frame_prefix joint_states description_topic params_file log
 OUTPUTS = 'frames contact_frames calibration_file composed publish_tf rviz '
 
 
+REMOVED = {
+    'description_file': 'robot_description_file',
+    'xacro_args': 'robot_description_arguments',
+    'servo_frame': 'frame',
+    'controlled_frame': 'frame',
+    'wrench_expressed_in': 'params_file with wrench.expressed_in of contact_node',
+    'rviz_config': 'rviz2 -d FILE',
+    'fixed_frame': 'rviz2 -f FRAME',
+}
+"""Arguments of earlier versions, which launch would ignore, and what to use now."""
+
+
 def launch_description(
     names: str, actions: Callable[[Values], Iterable[Any]], **defaults: str
 ) -> LaunchDescription:
@@ -153,6 +165,8 @@ def launch_description(
 
     def start(context: LaunchContext) -> list[Any]:
         values = dict(context.launch_configurations)
+        for name in REMOVED.keys() & values.keys():
+            raise InvalidArgumentError(name, 'is no argument any more', REMOVED[name])
         check_frame_id('frame_prefix', values.get('frame_prefix', ''))
         if values.get('robot_description_file') and values.get('robot_description'):
             problem = 'is given, and robot_description_file too'

@@ -37,7 +37,7 @@ from dynamics_ros.nodes.admittance import ENABLE, RELEASE, AdmittanceInput, desc
 from dynamics_ros.nodes.commander import POSE, TWIST, ArrayCommands, Commander, TargetKind
 from dynamics_ros.nodes.context import RobotContext
 from dynamics_ros.nodes.lifecycle import ManagedNode
-from dynamics_ros.nodes.obstacles import Obstacles, links_of
+from dynamics_ros.nodes.obstacles import Obstacles
 from dynamics_ros.nodes.robot_request import Description
 from dynamics_ros.parameters.servo import ServoParameters
 from dynamics_ros.reasons import Explanation, Reason, reason_of
@@ -145,6 +145,7 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
         self._ending = False
         self._fault = describe_not_finite(())
         self._obstacles = Obstacles(node, context)
+        self._obstacles.subscribe()
         self._admittance, self._gains = AdmittanceInput(self.frame_pose), ''
         self.subscribe_targets((TWIST, POSE, ENABLE))
         topic = self.values.admittance.wrench_topic
@@ -189,7 +190,7 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
         """Check frame and joints, compile the kernels, and read the shapes of links."""
         values, links = self.values, None
         if values.avoid_collisions:
-            links = links_of(robot, description, values.collision_margin)
+            links = self._obstacles.links(robot, description, values.collision_margin)
         return PreparedServo.of(robot, values, robot.tool_frame, links)
 
     def adopt(self, prepared: PreparedServo) -> None:

@@ -113,7 +113,7 @@ class ContactLocalization:
 
         def on_done(found: ContactLocation | None) -> None:
             if contact == self._contact_count:  # else the contact has ended meanwhile
-                self._searching, self.latest = False, found
+                self._searching, self.latest = False, found or self.latest
 
         locate = partial(
             locator.locate,

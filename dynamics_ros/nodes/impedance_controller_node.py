@@ -57,7 +57,7 @@ from dynamics_ros.nodes.commander import (
 from dynamics_ros.nodes.context import RobotContext
 from dynamics_ros.nodes.fallback_controller import FallbackController
 from dynamics_ros.nodes.lifecycle import ManagedNode
-from dynamics_ros.nodes.obstacles import Obstacles, links_of
+from dynamics_ros.nodes.obstacles import Obstacles
 from dynamics_ros.nodes.outputs import FRESH, VELOCITY, Publication
 from dynamics_ros.nodes.robot_request import Description
 from dynamics_ros.parameters.impedance import MAX_STIFFNESS, ImpedanceParameters
@@ -76,8 +76,9 @@ KERNEL_PARAMETERS = frozenset(
 )
 """Parameters whose change requires new kernels; others take effect in the next step."""
 
-INACTIVE_ONLY = ('friction_compensation', 'friction', 'robot_carries_itself')
-"""Parameters whose change moves an arm at once if they are wrong; refused while active."""
+INACTIVE_ONLY = ('friction_compensation', 'friction', 'robot_carries_itself', 'repulsion')
+"""Parameters whose change moves an arm at once if they are wrong, or needs shapes that may be
+missing; refused while active."""
 
 MAX_BRAKING_TIME = 0.5
 """Maximum time of braking [s]; after it the arm is held where it is."""
@@ -90,6 +91,10 @@ RELEASE_TIME, RELEASED_SHARE = 0.3, 0.01
 rates [s], and the share of the torque limits that may remain."""
 
 
+MAX_PAIRS = 150
+"""Maximum number of pairs of a link and an obstacle or another link that the repulsion measures for
+each joint state."""
+
 MOST_TAKEN_BACK = 0.5
 """Share of the torques of a gravity or payload that an arm takes back which does not carry it."""
 
@@ -98,7 +103,6 @@ RUNNING = 'a joint was far beyond its velocity limit'
 MODE, ROBOT, PAUSED = 'another mode', 'another robot or parameter is taken over', 'paused'
 REFLEX, ACKNOWLEDGED = 'the reflex is over', 'a collision is acknowledged'
 
-GUIDED = Explanation(Reason.GUIDED, 'guided by hand')
 UNTIL = Explanation(Reason.REACTING, 'holding until ~/acknowledge')
 
 LIMITS = {
@@ -148,6 +152,7 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         self._fallback: FallbackController | None = None
         node.create_service(Trigger, '~/acknowledge', self._acknowledge)
         self._obstacles = Obstacles(node, context)
+        self._unknown_obstacles = ''
         self.subscribe_targets((POSE, TWIST, WRENCH, STIFFNESS))
 
     def watch(self, detector: Contact | None) -> None:
@@ -196,7 +201,7 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         """Check frame and joints, compile the kernels, and read the shapes of links."""
         values, links = self.values, None
         if values.repulsion.stiffness > 0.0:
-            links = links_of(robot, description, 0.0)
+            links = self._obstacles.links(robot, description, 0.0)
         return PreparedArm.of(robot, values, robot.tool_frame, links)
 
     def leave(self, prepared: Any) -> None:
@@ -224,6 +229,8 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
             prepared.check.begin(arm.q, arm.v, arm.tau)
             self._brake(ROBOT, expected=True)
         self._prepared, self.state = prepared, None
+        if prepared.links is not None:
+            self._obstacles.subscribe()
         self._apply(self.values)
 
     def resistance(self, before: Robot) -> str:
@@ -287,15 +294,15 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
             raise InvalidArgumentError('collision.reaction', values.collision.reaction, expected)
 
     def _changed(self, names: frozenset[str]) -> None:
-        # The change may solve the problem for which the robot was refused.
-        if names & KERNEL_PARAMETERS or self.problem:
-            self.context.changes.rebuild(NAME)
-            return
         if 'stiffness' in names:
             self.targets.drop('', STIFFNESS.place)
         if 'mode' in names:
             self._brake(MODE, expected=True)
-        self._apply(self.values)
+        # The change may solve the problem for which the robot was refused.
+        if names & KERNEL_PARAMETERS or self.problem:
+            self.context.changes.rebuild(NAME)
+        else:
+            self._apply(self.values)
 
     def _apply(self, values: ImpedanceParameters) -> None:
         """Apply parameters and the commanded stiffness from the next step on."""
@@ -378,8 +385,7 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         is_first = self._state is ArmState.OFF
         if is_first:
             arm.start(state.q, state.v)
-            if prepared.repulsion is not None:
-                prepared.repulsion.forget()
+            self._forget_distances()
             guided = self.values.mode == 'guiding'
             try:
                 arm.check(arm.settings, guided)
@@ -435,13 +441,24 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
             self._state = after(self._state, ArmState.REACTING if reacts else ArmState.COLLIDED)
 
     def _place_obstacles(self, prepared: PreparedArm) -> None:
-        """Give the obstacles to the repulsion; without them no target is followed."""
+        """Give the obstacles to the repulsion; with unknown ones no target is followed."""
+        self._unknown_obstacles = ''
         if prepared.links is None or prepared.repulsion is None:
             return
         try:
-            prepared.repulsion.collisions = self._obstacles.around(prepared.links)
+            scene = self._obstacles.around(prepared.links)
+            if len(scene.pairs) > MAX_PAIRS:
+                found = f'{len(scene.pairs)} pairs with links'
+                raise InvalidArgumentError('obstacles', found, f'up to {MAX_PAIRS}')
+            prepared.repulsion.collisions = scene
         except DynamicsRosError as error:
+            self._unknown_obstacles = f': {error}'
             self.targets.drop(str(error))
+
+    def _forget_distances(self) -> None:
+        """Let the repulsion push only what comes closer than it is now."""
+        if self._prepared is not None and self._prepared.repulsion is not None:
+            self._prepared.repulsion.forget()
 
     def _step(self, arm: CompliantArm, state: RobotState, dt: float) -> tuple[Explanation, Array]:
         """Return the current action, and its torques (nv)."""
@@ -453,6 +470,7 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
             if arm.at_rest or time.monotonic() - self._braking_since > MAX_BRAKING_TIME:
                 self._control()
                 arm.stay()
+                self._forget_distances()
             return _braking(reason), tau
         if self._state is ArmState.REACTING and reflex is not None:
             tau = reflex.step(q, v, dt)
@@ -462,7 +480,8 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         if self._state is ArmState.COLLIDED:
             return UNTIL, arm.approach(q, v, dt, None)
         if self._state is ArmState.GUIDED:
-            return GUIDED, arm.guide(q, v, dt)
+            problem = self._unknown_obstacles
+            return Explanation(Reason.GUIDED, f'guided by hand{problem}'), arm.guide(q, v, dt)
         followed, tau = self._follow(arm, q, v, dt)
         code, doing = Reason.FOLLOWING, f'following {followed}'
         if not followed:
@@ -638,7 +657,8 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         values: dict[str, str] = {}
         values['acting'] = ' '.join(sorted(acting))
         follows = self._state in (ArmState.FOLLOWING, ArmState.PAUSED)
-        has_problem |= code is Reason.BRAKING or (follows and bool(self.targets.problem))
+        has_problem |= code is Reason.BRAKING or bool(self._unknown_obstacles)
+        has_problem |= follows and bool(self.targets.problem)
         if limits := ', '.join(words for flag, words in LIMITS.items() if flag in acting):
             limited = code if code in FAULTS else Reason.LIMITED
             text = Explanation(limited, f'{text}; limited by: {limits}')

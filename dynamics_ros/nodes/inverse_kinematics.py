@@ -24,7 +24,7 @@ from dynamics_ros.errors import (
 )
 from dynamics_ros.nodes.context import Component, KernelKey
 from dynamics_ros.nodes.load import Transforms
-from dynamics_ros.nodes.obstacles import Obstacles, links_of
+from dynamics_ros.nodes.obstacles import Obstacles
 from dynamics_ros.nodes.reporting import SearchError, TransformError, failure
 from dynamics_ros.nodes.robot_request import Description, check_count
 from dynamics_ros.nodes.services import SERVICE_QOS, requested_state
@@ -96,6 +96,7 @@ class InverseKinematicsService:
         self._default_frame = default_frame
         self._transforms = Transforms(component.node)
         self._obstacles = Obstacles(component.node, component.context)
+        self._obstacles.subscribe()
         self._links: tuple[Description, float, Collisions] | None = None
         self._free_since = 0.0  # end of the last search in the other thread
 
@@ -160,7 +161,10 @@ class InverseKinematicsService:
         description = context.built.description
         if self._links is None or self._links[:2] != (description, margin):
             links = await context.compute(
-                robot, (), lambda: links_of(robot, description, margin), takes_long=True
+                robot,
+                (),
+                lambda: self._obstacles.links(robot, description, margin),
+                takes_long=True,
             )
             self._links = description, margin, links
         return self._obstacles.around(self._links[2])

@@ -8,10 +8,11 @@ from importlib import import_module
 
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.serialization import deserialize_message
 from visualization_msgs.msg import MarkerArray
 
 from dynamics_ros.collision import Collisions, Obstacle
-from dynamics_ros.errors import DynamicsRosError, ModelError
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, ModelError
 from dynamics_ros.nodes.context import RobotContext
 from dynamics_ros.nodes.robot_request import Description
 from dynamics_ros.robot import Robot
@@ -24,33 +25,51 @@ OBSTACLES_QOS = QoSProfile(
 )
 
 
-def links_of(robot: Robot, description: Description, margin: float) -> Collisions:
-    """Return the shapes of a description's links, and the pairs of them that may collide.
-
-    Raises:
-        ModelError: coal is not installed, or shapes are missing or cannot be read.
-    """
-    if not description.urdf:
-        raise ModelError('collisions', 'are read from URDF only, not from MJCF or SDF')
-    import_module('scipy.spatial')  # not when the first mesh comes, in the thread of commands
-    return Collisions(robot, description.urdf, margin=margin, folder=description.folder)
+MAX_BYTES = 1 << 18
+"""Maximum size of a message; larger ones are not deserialized, which would hold up commands."""
 
 
 class Obstacles:
-    """Obstacles around the robot, from the topic ~/obstacles.
+    """Links of the robot, and obstacles around it from the topic ~/obstacles.
 
     Attributes:
         problem: why the last message was refused; the obstacles before it remain. '' if it was not.
     """
 
     def __init__(self, node: Node, context: RobotContext) -> None:
-        """Subscribe to the topic."""
+        """Make an object without links or obstacles; `subscribe` listens to the topic."""
         self._node, self._context = node, context
         self.problem = ''
         self._obstacles: dict[str, Obstacle] = {}
-        self._early: list[MarkerArray] = []
-        self._scene: tuple[Collisions, dict[str, Obstacle], Collisions] | None = None
-        node.create_subscription(MarkerArray, '~/obstacles', self._take, OBSTACLES_QOS)
+        self._early: list[bytes] = []
+        self._subscription: object = None
+        self._links: tuple[object, Collisions] | None = None
+        self._scene: tuple[Collisions, object, Collisions | DynamicsRosError] | None = None
+
+    def subscribe(self) -> None:
+        """Subscribe to the topic, once."""
+        if self._subscription is None:
+            self._subscription = self._node.create_subscription(
+                MarkerArray, '~/obstacles', self._take, OBSTACLES_QOS, raw=True
+            )
+
+    def links(self, robot: Robot, description: Description, margin: float) -> Collisions:
+        """Return the shapes of links, and the pairs of them that may collide.
+
+        They are read again for another description, margin or choice of joints; masses do not
+        matter. Called in one thread.
+
+        Raises:
+            ModelError: coal is not installed, or shapes are missing or cannot be read.
+        """
+        if not description.urdf:
+            raise ModelError('collisions', 'are read from URDF only, not from MJCF or SDF')
+        key = description.urdf, description.folder, margin, robot.joint_names
+        if self._links is None or self._links[0] != key:
+            import_module('scipy.spatial')  # not when the first mesh comes, beside commands
+            links = Collisions(robot, description.urdf, margin=margin, folder=description.folder)
+            self._links = key, links
+        return self._links[1]
 
     def around(self, links: Collisions) -> Collisions:
         """Return the links with the present obstacles; called while there is a robot.
@@ -64,16 +83,28 @@ class Obstacles:
         if self.problem:
             raise DynamicsRosError(self.problem)
         obstacles = self._obstacles
-        if self._scene is None or self._scene[:2] != (links, obstacles):
-            self._scene = links, obstacles, links.with_obstacles(obstacles)
-        return self._scene[2]
+        if self._scene is None or self._scene[0] is not links or self._scene[1] is not obstacles:
+            made: Collisions | DynamicsRosError
+            try:
+                made = links.with_obstacles(obstacles)
+            except DynamicsRosError as error:
+                made = error  # not tried again for each state
+            self._scene = links, obstacles, made
+        scene = self._scene[2]
+        if isinstance(scene, DynamicsRosError):
+            raise scene
+        return scene
 
-    def _take(self, message: MarkerArray) -> None:
+    def _take(self, message: bytes) -> None:
         if self._context.robot is None:
             self._early = [*self._early, message][-OBSTACLES_QOS.depth :]
             return
         try:
-            self._obstacles = read_obstacles(message.markers, self._obstacles, self._frame_of)
+            if len(message) > MAX_BYTES:
+                found, expected = f'{len(message)} bytes', f'up to {MAX_BYTES}'
+                raise InvalidArgumentError('message', found, expected)
+            markers = deserialize_message(message, MarkerArray).markers
+            self._obstacles = read_obstacles(markers, self._obstacles, self._frame_of)
             self.problem = ''
         except DynamicsRosError as error:
             self.problem = f'~/obstacles refused: {error}'

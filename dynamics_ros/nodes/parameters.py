@@ -9,11 +9,11 @@ is a group, and its name a prefix: ``observer.gain``.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from fnmatch import fnmatchcase
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -263,8 +263,9 @@ def ineffective_files(arguments: Sequence[str], nodes: Sequence[str]) -> Iterato
         with suppress(OSError, UnicodeDecodeError, YAMLError):  # ROS has read it
             sections = list(_sections(read_yaml(file), ''))
         # ** is any number of names of namespaces, * one of them.
-        patterns = [section.replace('/**', '*') for section in sections]
-        if sections and not any(fnmatchcase(node, x) for x in patterns for node in nodes):
+        escaped = [re.escape(x).replace(r'/\*\*', '.*') for x in sections]
+        patterns = [x.replace(r'\*', '[^/]*') for x in escaped]
+        if sections and not any(re.fullmatch(x, node) for x in patterns for node in nodes):
             yield (
                 f'{FILE_OPTION} {file} has no effect: it has the sections {", ".join(sections)}, '
                 f'none of which is for {", ".join(nodes)}{meant(sections[0], nodes)}'

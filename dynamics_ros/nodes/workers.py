@@ -37,7 +37,7 @@ MAX_QUEUED = 64
 
 
 class Worker(ThreadPoolExecutor):
-    """Thread that runs functions in order, and prepares for later ones while it has none.
+    """Thread that runs functions in order, and in turn with them those that prepare for later ones.
 
     Attributes:
         waiting: number of requests whose functions are queued or run.
@@ -49,7 +49,7 @@ class Worker(ThreadPoolExecutor):
         self._preparing: object = None
 
     def prepare(self, functions: Iterable[Callable[[], object]]) -> None:
-        """Replace the functions that prepare for requests; requests go before the next of them.
+        """Replace the functions that prepare for requests, which wait for one of them at most.
 
         Their errors are reported when a request repeats the computation.
         """

@@ -107,7 +107,7 @@ class RepulsionParameters:
         0.0,
         'Stiffness with which links are pushed apart from each other and from the obstacles of '
         '~/obstacles while the arm follows or is guided; 0: not. Needs the Python package coal and '
-        'collision shapes in a URDF. A change brakes the arm',
+        'collision shapes in a URDF',
         'N/m',
         (0.0, 1e4),
     )

@@ -10,7 +10,7 @@ from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.parameters.robot import COLLISION_MARGIN, PUBLISH_RATE, fixed
 from dynamics_ros.settings import parameter
 
-MAX_TIMEOUT = 60.0
+MAX_TIMEOUT = 5.0
 """Longest time limit of a search [s]."""
 
 

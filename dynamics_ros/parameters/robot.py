@@ -25,11 +25,12 @@ REMOVED = {
         ),
         'torque.limit, and setpoint.linear_lead, which bounds the springs': 'energy.capacity',
         'the mode impedance, with a stiffness of 0 along the directions that are free': (
-            'guiding.locked guiding.lower guiding.upper guiding.stiffness'
+            'guiding.locked guiding.stiffness'
         ),
+        'a box in ~/obstacles, with repulsion.stiffness': 'guiding.lower guiding.upper',
         'the field of that name in requests': """
             inverse_kinematics.position_tolerance inverse_kinematics.rotation_tolerance""",
-        'a timeout of up to 60 s in a request': 'inverse_kinematics.max_timeout',
+        'a timeout of up to 5 s in a request': 'inverse_kinematics.max_timeout',
         'effort.* and friction.*; a goal has the duration': 'identification.',
         'friction.* and robot_carries_itself': 'feed_forward.',
         'its former default, which is a constant now': """

@@ -41,3 +41,12 @@ def test_a_joint_beyond_the_share_of_its_speed_ends_what_the_arm_does(given, bra
     v[3] = 0.4 * robot.velocity_limits[3]
     arm.approach(q, v, 0.001, arm.pose)
     assert ('speed' in arm.acting) == brakes
+
+
+def test_directions_without_stiffness_are_damped_as_in_guiding():
+    robot, values = Robot.from_urdf(ARM), ImpedanceParameters()
+    settings = arm_settings(robot, values, np.diag([400.0, 0.0, 400.0, 10.0, 10.0, 0.0]))
+    wanted = np.diag([0.0, values.guiding.damping[1], 0.0, 0.0, 0.0, values.guiding.damping[5]])
+    np.testing.assert_allclose(settings.compliance.least_damping, wanted, atol=1e-9)
+    stiff = arm_settings(robot, values, np.diag(values.stiffness))
+    assert not stiff.compliance.least_damping.any()

@@ -207,3 +207,23 @@ def test_other_settings_move_an_arm_slowly_or_are_refused(name):
         fastest = max(fastest, np.abs(plant.v).max())
     # The push alone turns a guided wrist, which is light, at 1.1 rad/s.
     assert 0.05 < fastest < (1.2 if guided else 1.0)
+
+
+def test_along_a_direction_without_stiffness_a_hand_moves_the_tool_at_the_speed_of_the_setpoint():
+    stiffness = np.diag([400.0, 0.0, 400.0, 10.0, 10.0, 10.0])
+    damping = np.diag([0.0, 10.0, 0.0, 0.0, 0.0, 0.0])
+    plant = Plant()
+    plant.arm.settings = replace(
+        plant.arm.settings, compliance=Compliance(stiffness, least_damping=damping)
+    )
+    plant.stay(0.5)
+    before = plant.pose[:3, 3]
+    plant.push([0.0, 20.0, 0.0], 1.0)
+    speeds = []
+    for _ in range(20):
+        plant.stay(0.05)
+        speeds.append(np.linalg.norm(ROBOT.frame_velocity(plant.q, plant.v, TOOL)[:3]))
+    assert plant.pose[1, 3] - before[1] > 0.1
+    assert max(speeds) < 1.3 * LIMITS.linear_speed
+    plant.stay(1.0)
+    assert np.linalg.norm(ROBOT.frame_velocity(plant.q, plant.v, TOOL)[:3]) < 0.05

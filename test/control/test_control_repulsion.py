@@ -103,8 +103,24 @@ def test_a_guiding_hand_feels_an_obstacle_and_is_not_pulled_to_it():
 
 @pytest.mark.parametrize(
     ('stiffness', 'distance', 'message'),
-    [(-1.0, 0.05, 'stiffness'), (1e3, np.nan, 'distance'), (1e4, 0.05, 'up to 2 J')],
+    [(-1.0, 0.05, 'stiffness'), (1e3, 0.0, 'distance'), (1e4, 0.05, 'up to 2 J')],
 )
 def test_values_that_are_none_or_store_too_much_are_refused(stiffness, distance, message):
     with pytest.raises(InvalidArgumentError, match=message):
         Repulsion(LINKS, stiffness, distance)
+
+
+def test_many_springs_together_store_no_more_than_one_may():
+    def pressed(count):
+        def scene(ahead):
+            balls = dict(ball(ahead).obstacles)
+            return LINKS.with_obstacles({f'ball {k}': balls['ball'] for k in range(count)})
+
+        rest = np.zeros(ROBOT.nv)
+        repulsion = Repulsion(scene(0.4), 1500.0, DISTANCE)
+        assert not repulsion.torques(HOME, rest, 1e-3).any()
+        repulsion.collisions = scene(0.15)
+        return np.linalg.norm(repulsion.torques(HOME, rest, 1e-3))
+
+    assert pressed(1) > 1.0
+    assert pressed(10) < 1.3 * pressed(1)

@@ -76,7 +76,6 @@ ELSEWHERE = {
     r'ros2 launch dynamics_ros \w+\.launch\.py': 'test/launching/test_launch.py',
     r'scripts/demo (--robot FILE.urdf)? ': 'test/demo/test_demo.py',
     r'scripts/docs  ': 'test/project/test_documentation_site.py',
-    r'scripts/release_branches': 'test/project/test_release_branches.py',
     r'scripts/bench( \w+.*)?(  |$)': 'test/benchmarks/test_benchmarks.py',
     r'python -m dynamics_ros\.multibody': 'test/project/test_first_changes.py',
 }  # fmt: skip

@@ -180,6 +180,8 @@ def test_a_file_of_parameters_is_the_users_or_one_of_us(launched, given, tmp_pat
     [
         ({'params_file': 'ur10.yaml'}, r'params_file.*ur10\.yaml.*kuka_lbr\.yaml.*ur5e\.yaml'),
         ({'frame_prefix': '/left/'}, 'frame_prefix'),
+        ({'description_file': ARM}, 'description_file: .*; expected robot_description_file'),
+        ({'servo_frame': 'tool0'}, 'servo_frame: .*; expected frame'),
         (
             {'robot_description_file': ARM, 'robot_description': '<robot/>'},
             'robot_description: is given, and robot_description_file too',

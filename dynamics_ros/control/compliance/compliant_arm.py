@@ -129,7 +129,8 @@ class CompliantArm:
         # Checks the settings before storing them: this raises if they are wrong.
         gains = self._checked(settings, settings.compliance, True)
         self._settings = settings
-        self._guided = Compliance(np.zeros((6, 6)), least_damping=settings.guiding.damping)
+        least = np.diag(settings.guiding.damping)
+        self._guided = Compliance(np.zeros((6, 6)), least_damping=least)
         if self.started:
             limits = gains.joints[TORQUE_LIMITS]
             self._gains = self._gains.with_rows(TORQUE_LIMITS, limits)
@@ -337,7 +338,7 @@ class CompliantArm:
         # controller does not hold it to that.
         wrench, coasting = self._held_back(guiding.speed, guiding.angular_speed, dt)
         target = ImpedanceTarget.unchecked(self.setpoint.pose, q, REST, wrench, coasting)
-        return self._step(q, v, dt, target, self._gains)
+        return self._step(q, v, dt, target, self._gains, self._repelled(dt))
 
     def give_way(self, q: Array, v: Array, dt: float, torque: Array) -> Array:
         """Follow any external force, with given joint torques in addition to gravity compensation.
@@ -430,14 +431,20 @@ class CompliantArm:
         self._blend(dt)
         share = min(1.0, dt / self.settings.blending_time)
         self._wrench = self._wrench + share * (wrench - self._wrench)
-        pressed = self._wrench
-        if pressed.any():
-            # The tool may have no contact: then the wrench would accelerate it without limit.
+        pressed, repelled = self._wrench, self._repelled(dt)
+        free = self.settings.compliance.least_damping.any()
+        if pressed.any() or free or (repelled is not None and repelled.any()):
+            # Nothing may hold the tool against these, which would accelerate it without limit.
             limits = self.settings.setpoint
             pressed = pressed + self._held_back(limits.linear_speed, limits.angular_speed, dt)[0]
         setpoint = self.setpoint
         target = ImpedanceTarget.unchecked(setpoint.pose, self.posture, setpoint.twist, pressed)
-        return self._step(self.q, self.v, dt, target, self._gains)
+        return self._step(self.q, self.v, dt, target, self._gains, repelled)
+
+    def _repelled(self, dt: float) -> Array | None:
+        if self.repulsion is None:
+            return None
+        return self.repulsion(self.q, self.v, self._held_for(dt))
 
     def _held_back(self, linear: float, angular: float, dt: float) -> tuple[Array, Array]:
         """Wrench (6) in root axes that yields on a tool beyond its speed limits [m/s, rad/s].
@@ -464,13 +471,16 @@ class CompliantArm:
         return self._sent(self.controller.exert(self._state(q, v, dt), torque, gains, self._memory))
 
     def _step(
-        self, q: Array, v: Array, dt: float, target: ImpedanceTarget, gains: ImpedanceGains
+        self,
+        q: Array,
+        v: Array,
+        dt: float,
+        target: ImpedanceTarget,
+        gains: ImpedanceGains,
+        repelled: Array | None,
     ) -> Array:
         assert self._memory is not None, 'start() comes first'
         state = self._state(q, v, dt)
-        repelled = None
-        if self.repulsion is not None:
-            repelled = self.repulsion(q, v, self._held_for(dt))
         return self._sent(self.controller.step(state, target, gains, self._memory, repelled))
 
     def _state(self, q: Array, v: Array, dt: float) -> ImpedanceState:
@@ -506,7 +516,7 @@ class CompliantArm:
     ) -> ImpedanceGains:
         """Gains with the damping ratio of a compliance, for the inertia at the last sample."""
         gains = self._checked(settings, compliance, posture)
-        damping = np.diag(compliance.least_damping)
+        damping = compliance.least_damping
         if gains.stiffness.any():
             axes, controller = compliance.axes, self.controller
             axes = self.pose[:3, :3] @ axes if compliance.axes_of_tool else axes

@@ -128,7 +128,6 @@ def test_a_second_goal_at_the_same_time_is_rejected(ros, actions):
         ({'duration': -1.0}, Result.INVALID_ARGUMENT, 'duration'),
         ({'duration': np.nan}, Result.INVALID_ARGUMENT, 'duration'),
         ({'duration': 1e6}, Result.INVALID_ARGUMENT, 'duration'),
-        ({'empty': True}, Result.INVALID_ARGUMENT, 'calibrate_robot WITHOUT WITH'),
     ],
 )
 def test_a_goal_that_cannot_be_is_aborted_with_its_reason(ros, actions, goal, code, text):

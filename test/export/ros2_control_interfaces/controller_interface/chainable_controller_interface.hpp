@@ -57,6 +57,7 @@ struct Node
   std::map<std::string, std::any> parameters;
   const char * get_name() const { return "controller"; }
   Parameter get_parameter(const std::string & name) const { return {parameters.at(name)}; }
+  bool has_parameter(const std::string & name) const { return parameters.count(name) > 0; }
   template <class Message, class Callback>
   typename Subscription<Message>::SharedPtr create_subscription(
     const std::string &, SystemDefaultsQoS, Callback)
