@@ -209,7 +209,7 @@ def test_other_settings_move_an_arm_slowly_or_are_refused(name):
     assert 0.05 < fastest < (1.2 if guided else 1.0)
 
 
-def test_along_a_direction_without_stiffness_a_hand_moves_the_tool_at_the_speed_of_the_setpoint():
+def test_along_a_direction_without_stiffness_a_hand_moves_the_tool_which_is_braked():
     stiffness = np.diag([400.0, 0.0, 400.0, 10.0, 10.0, 10.0])
     damping = np.diag([0.0, 10.0, 0.0, 0.0, 0.0, 0.0])
     plant = Plant()
@@ -224,6 +224,7 @@ def test_along_a_direction_without_stiffness_a_hand_moves_the_tool_at_the_speed_
         plant.stay(0.05)
         speeds.append(np.linalg.norm(ROBOT.frame_velocity(plant.q, plant.v, TOOL)[:3]))
     assert plant.pose[1, 3] - before[1] > 0.1
-    assert max(speeds) < 1.3 * LIMITS.linear_speed
+    # Braked from the speed of the setpoint on; undamped it would be four times as fast.
+    assert max(speeds) < 2.5 * LIMITS.linear_speed
     plant.stay(1.0)
     assert np.linalg.norm(ROBOT.frame_velocity(plant.q, plant.v, TOOL)[:3]) < 0.05

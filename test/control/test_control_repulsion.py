@@ -119,7 +119,7 @@ def test_many_springs_together_store_no_more_than_one_may():
         rest = np.zeros(ROBOT.nv)
         repulsion = Repulsion(scene(0.4), 1500.0, DISTANCE)
         assert not repulsion.torques(HOME, rest, 1e-3).any()
-        repulsion.collisions = scene(0.15)
+        repulsion.collisions = scene(0.11)
         return np.linalg.norm(repulsion.torques(HOME, rest, 1e-3))
 
     assert pressed(1) > 1.0
