@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
@@ -95,6 +96,9 @@ MIN_DURATION = 5.0
 
 
 class CalibrateAction(WatchAction['Drives']):
+MAX_UNDO = 16
+"""Number of calibrations that can be undone."""
+
     """Identifies the parameters ``effort.*`` and ``friction.*``; masses stay unchanged."""
 
     kind, name = Calibrate, 'calibrate'
@@ -118,7 +122,7 @@ class CalibrateAction(WatchAction['Drives']):
         super().__init__(component)
         self._parameters, self._apply = component.parameters, apply
         self._initial_values = component.values
-        self._previous: dict[str, Any] | None = None  # before the last calibration
+        self._undo_stack: deque[dict[str, Any]] = deque(maxlen=MAX_UNDO)
         component.node.create_service(Trigger, '~/undo_calibration', self._undo)
 
     def begin(self, request: Any) -> MotionWatch:
@@ -157,15 +161,15 @@ class CalibrateAction(WatchAction['Drives']):
             node_name = self.component.node.get_name()
             write(path, found, parameters.names, parameters.value, node_name, robot)
         pipeline = await self._apply(found)
-        self._previous = previous
+        self._undo_stack.append(previous)
         for name, value in result_fields(estimate, pipeline).items():
             setattr(result, name, value)
 
     async def _undo(self, _request: Any, response: Any) -> Any:
-        if self._previous is None:
+        if not self._undo_stack:
             raise DynamicsRosError('there is no calibration to undo')
-        await self._apply(self._previous)
-        self._previous = None
+        await self._apply(self._undo_stack[-1])
+        self._undo_stack.pop()
         response.success = True
         response.message = 'the parameters before the calibration are in force again; tare anew'
         return response
