@@ -120,6 +120,8 @@ class ContactPipeline:
             self.residuals = other.residuals
             if ours.observer == theirs.observer:
                 model, self.observer = self.observer.effort_model, other.observer
+            if self.robot is not other.robot:
+                self.residuals.forget_friction()
                 self.observer.change_robot(self.robot)
                 self.observer.change_effort_model(model)
                 if self.adaptation is not None and other.adaptation is not None:
@@ -362,6 +364,8 @@ class ContactPipeline:
         if self.adaptation is not None:
             model = self.observer.effort_model.with_values(coulomb=self.adaptation.coulomb)
             self.observer.change_effort_model(model)
+            if adaptation.suspected(state.time):
+                friction = np.full_like(raw, np.nan)
 
     def _reject_efforts(self) -> None:
         """Reports why efforts are invalid; the observer restarts once they are valid again."""

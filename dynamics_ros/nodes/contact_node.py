@@ -19,6 +19,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, NoModelError
 from dynamics_ros.estimation import ContactPipeline, ExternalTorques
+from dynamics_ros.estimation.contact_estimators import adaptation_off
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.multibody.large_robots import check_size, is_large
 from dynamics_ros.nodes.contact_location import ContactLocalization
@@ -78,7 +79,8 @@ def pipeline_details(pipeline: ContactPipeline) -> dict[str, str]:
     }
     adaptation = pipeline.adaptation
     if adaptation is None:
-        return values | {'friction adaptation': 'off: adaptation.enabled is false'}
+        why = adaptation_off(pipeline.robot, pipeline.values)
+        return values | {'friction adaptation': f'off: {why}'}
     values['friction adaptation'] = 'on'
     for name, i in pipeline.robot.joint_v_indices.items():
         values[f'friction adaptation: {name}'] = (
@@ -94,11 +96,11 @@ DURATION = 30.0
 MIN_DURATION = 5.0
 """Shortest duration that a goal may ask for [s]."""
 
-
-class CalibrateAction(WatchAction['Drives']):
 MAX_UNDO = 16
 """Number of calibrations that can be undone."""
 
+
+class CalibrateAction(WatchAction['Drives']):
     """Identifies the parameters ``effort.*`` and ``friction.*``; masses stay unchanged."""
 
     kind, name = Calibrate, 'calibrate'
