@@ -145,6 +145,7 @@ class ContactPipeline:
         if self.unavailable_reason:
             return None
         accepted = self.samples.take(state, merged=state.ages is not None)
+            self.tare.restart()
         for sample in accepted:
             self.estimated_state, self._external = (
                 sample,
@@ -154,6 +155,7 @@ class ContactPipeline:
             self.unavailable_reason, self._external = self.samples.problem, None
         elif not accepted and self._external is None:
             self.unavailable_reason = before or WAITING
+            self.tare.restart()
         self._update_warning(state.time)
         return self._external
 

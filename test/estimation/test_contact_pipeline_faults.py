@@ -165,6 +165,7 @@ def test_an_effort_that_is_no_number_silences_it_by_name(feed, free_motion, coun
             effort[2] = np.nan
             assert feed.send(sample, effort=effort) is None
             assert feed.pipeline.unavailable_reason == 'no effort of panda_joint3'
+            assert feed.pipeline.tare.take().samples == 0
         else:
             feed.send(sample)
     assert feed.pipeline.unavailable_reason == ''
