@@ -113,12 +113,21 @@ def unexplained(robot: Robot, values: ContactSettings) -> Unexplained | None:
     return Unexplained(constant=np.zeros(robot.nv), **rows)
 
 
+def adaptation_off(robot: Robot, values: ContactSettings) -> str:
+    """Returns why dry friction is not adapted; '' if it is."""
+    if not values.adaptation.enabled:
+        return 'adaptation.enabled is false'
+    if robot.model.root_joint_nv:
+        return 'the base moves'
+    return 'observer.kind is static' if values.observer.kind == StaticObserver.kind else ''
+
+
 def adaptation(
     robot: Robot, values: ContactSettings, model: EffortModel
 ) -> FrictionAdaptation | None:
-    """Creates the adaptation of dry friction; None if it is disabled or friction is not modeled."""
+    """Creates the adaptation of dry friction; None if it is off, see ``adaptation_off``."""
     given = values.adaptation
-    if not given.enabled or values.observer.kind == StaticObserver.kind:
+    if adaptation_off(robot, values):
         return None
     bound = None
     if given.bound:

@@ -82,6 +82,8 @@ class ContactPipeline:
         )
         self.estimated_state: RobotState | None = None
         self.observer = estimators.observer(robot, values, values.observer.kind)
+        # Observer while velocities are missing, and the state before.
+        self._static: TorqueObserver | None = None
         self._before: RobotState | None = None
         model = self.observer.effort_model
         self.adaptation = estimators.adaptation(robot, values, model)
@@ -118,6 +120,8 @@ class ContactPipeline:
             self.detector.inherit(other.detector)
         if (ours.effort, ours.friction) == (theirs.effort, theirs.friction):
             self.residuals = other.residuals
+            if self.robot is not other.robot:
+                self.residuals.forget_friction()
             if ours.observer == theirs.observer:
                 model, self.observer = self.observer.effort_model, other.observer
                 self.observer.change_robot(self.robot)
@@ -141,6 +145,7 @@ class ContactPipeline:
         self.warning = ''
         before, self.unavailable_reason = self.unavailable_reason, self._problem(state)
         if self.unavailable_reason:
+            self.tare.restart()
             return None
         accepted = self.samples.take(state, merged=state.ages is not None)
         for sample in accepted:
@@ -150,6 +155,7 @@ class ContactPipeline:
             )
         if self.samples.problem:
             self.unavailable_reason, self._external = self.samples.problem, None
+            self.tare.restart()
         elif not accepted and self._external is None:
             self.unavailable_reason = before or WAITING
         self._update_warning(state.time)
@@ -160,11 +166,6 @@ class ContactPipeline:
         if state.effort_missing:
             text = f'no effort of {", ".join(state.effort_missing)}'
             return Explanation(Reason.EFFORT_MISSING, text)
-        if state.velocity_missing and self.observer.kind != StaticObserver.kind:
-            text = (
-                f'no velocity of {", ".join(state.velocity_missing)}: set observer.kind to static'
-            )
-            return Explanation(Reason.VELOCITY_MISSING, text)
         if not state.time:
             text = 'joint_states carry no stamp, which the observer needs'
             return Explanation(Reason.STAMP_MISSING, text)
@@ -239,9 +240,9 @@ class ContactPipeline:
         observer, v, times = self.observer, states.v, states.time
         single = isinstance(times, int)
         if states.velocity_missing:
-            before, self._before = self._before, states
-            if before is not None and times > before.time:
-                v = self.robot.difference(before.q, states.q) / ((times - before.time) * 1e-9)
+            observer, v = self._without_velocity(states)
+        else:
+            self._static = self._before = None
         within = single and self._checked <= times < self._next_check
         checks = () if within else self._checks(times)
         for i in checks:
@@ -269,6 +270,23 @@ class ContactPipeline:
             self._check(observer, states.row(i), v[i], compared.row(i), reports[i])
         thresholds = self.detector.constants[0] + compared.added
         return Estimates(states, compared.values, reports, compared.deviation, thresholds)
+
+    def _without_velocity(self, state: RobotState) -> tuple[TorqueObserver, Array]:
+        """Returns an observer by gravity alone, and velocities from the state before."""
+        before, self._before = self._before, state
+        v = state.v
+        if before is not None and state.time > before.time:
+            v = self.robot.difference(before.q, state.q) / ((state.time - before.time) * 1e-9)
+        if self.observer.kind == StaticObserver.kind:
+            return self.observer, v
+        if self._static is None:
+            self._static = estimators.observer(self.robot, self.values, StaticObserver.kind)
+        self.warning = Explanation(
+            Reason.VELOCITY_MISSING,
+            'by gravity alone, not valid in motion: no velocity of '
+            f'{", ".join(state.velocity_missing)}',
+        )
+        return self._static, v
 
     def _compare(
         self, observer: TorqueObserver, raw: Array, states: RobotState, v: Array
@@ -346,6 +364,8 @@ class ContactPipeline:
             friction = raw - adaptation.change * dry
             if report.state is not NO_CONTACT or compared.excess > 0.0:
                 adaptation.suspect(state.time, raw)
+            if adaptation.suspected(state.time):
+                friction = np.full_like(raw, np.nan)
         if deviation is not None:
             # Scaled to the deviation that is stated at rest.
             known = np.isfinite(stated) & (deviation > 0.0)
@@ -405,7 +425,7 @@ class ContactPipeline:
         """Clears a latched collision and restarts the observer; the tare stays."""
         self.observer.reset()
         self.samples.restart()
-        self._before = None
+        self._static = self._before = None
         self._external = None
         self.detector.reset()
         self.tare.restart()

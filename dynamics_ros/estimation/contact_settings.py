@@ -195,7 +195,7 @@ class ObserverSettings:
         'momentum',
         'momentum; momentum_third_order: same delay, less noise, for velocities that are '
         'differences of encoder positions; '
-        'static: gravity alone, for robots that report no velocities',
+        'static: gravity alone, also used while joints report no velocity',
         choices=KINDS,
     )
     gain: tuple[float, ...] = parameter(

@@ -321,7 +321,9 @@ def estimate_of(
     jacobian = _split_derivative(possible)
     with_unit = np.column_stack([coloring, unit_deviation * possible])
     spread = np.linalg.norm(jacobian @ with_unit, axis=1)
-    center_deviation, inertia_deviation = spread[:3], spread[3:].reshape(3, 3)
+    # A first moment that was left out is an error of the centre.
+    center_deviation = np.hypot(spread[:3], pi[1:4] / mass - center)
+    inertia_deviation = spread[3:].reshape(3, 3)
     observable = inertia_deviation < mass * OBSERVABLE_LENGTH**2
     return PayloadEstimate(
         frame=frame,
@@ -440,10 +442,10 @@ def _possible(pi: Array, deviation: float) -> Array:
 
     Args:
         pi: (10) parameters.
-        deviation: that of the mass [kg]; of a payload that is lighter than three of them, or has a
-            negative mass, no centre of mass is known.
+        deviation: that of the mass [kg]; a mass that it exceeds stays at the origin, because an
+            unknown centre far away would mean a large inertia.
     """
-    if pi[0] <= 3.0 * deviation:
+    if pi[0] <= deviation:
         return max(float(pi[0]), 1e-3 * deviation) * np.eye(10)[0]
     P = pseudo_inertia(pi)
     about_origin = np.outer(P[:3, 3], P[:3, 3]) / pi[0]

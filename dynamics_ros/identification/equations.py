@@ -63,6 +63,9 @@ def friction_columns(v: Array, speed: float, motion: Array | float) -> Array:
 
 Kept = TypeVar('Kept')
 
+MAX_KEPT = 8_000_000
+"""Largest number of numbers that a maker keeps; what exceeds them is computed when it is used."""
+
 MIN_CUTOFF, MAX_CUTOFF = 2.0, 10.0
 """Bounds of the narrow filter's cutoff [Hz]."""
 
@@ -348,10 +351,14 @@ class EquationMaker:
         """What was made before under a key, with the same robot and filters, or made now."""
         if self.store is None:
             return made()
-        if key not in self.store:
-            self.store[key] = made()
-        found: Kept = self.store[key]
-        return found
+        if key in self.store:
+            found: Kept = self.store[key]
+            return found
+        value = made()
+        kept = (x for one in (value, *self.store.values()) for x in vars(one).values())
+        if sum(x.size for x in kept if isinstance(x, np.ndarray)) <= MAX_KEPT:
+            self.store[key] = value
+        return value
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
@@ -18,6 +19,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, NoModelError
 from dynamics_ros.estimation import ContactPipeline, ExternalTorques
+from dynamics_ros.estimation.contact_estimators import adaptation_off
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.multibody.large_robots import check_size, is_large
 from dynamics_ros.nodes.contact_location import ContactLocalization
@@ -77,7 +79,8 @@ def pipeline_details(pipeline: ContactPipeline) -> dict[str, str]:
     }
     adaptation = pipeline.adaptation
     if adaptation is None:
-        return values | {'friction adaptation': 'off: adaptation.enabled is false'}
+        why = adaptation_off(pipeline.robot, pipeline.values)
+        return values | {'friction adaptation': f'off: {why}'}
     values['friction adaptation'] = 'on'
     for name, i in pipeline.robot.joint_v_indices.items():
         values[f'friction adaptation: {name}'] = (
@@ -92,6 +95,9 @@ DURATION = 30.0
 
 MIN_DURATION = 5.0
 """Shortest duration that a goal may ask for [s]."""
+
+MAX_UNDO = 16
+"""Number of calibrations that can be undone."""
 
 
 class CalibrateAction(WatchAction['Drives']):
@@ -118,7 +124,7 @@ class CalibrateAction(WatchAction['Drives']):
         super().__init__(component)
         self._parameters, self._apply = component.parameters, apply
         self._initial_values = component.values
-        self._previous: dict[str, Any] | None = None  # before the last calibration
+        self._undo_stack: deque[dict[str, Any]] = deque(maxlen=MAX_UNDO)
         component.node.create_service(Trigger, '~/undo_calibration', self._undo)
 
     def begin(self, request: Any) -> MotionWatch:
@@ -157,15 +163,15 @@ class CalibrateAction(WatchAction['Drives']):
             node_name = self.component.node.get_name()
             write(path, found, parameters.names, parameters.value, node_name, robot)
         pipeline = await self._apply(found)
-        self._previous = previous
+        self._undo_stack.append(previous)
         for name, value in result_fields(estimate, pipeline).items():
             setattr(result, name, value)
 
     async def _undo(self, _request: Any, response: Any) -> Any:
-        if self._previous is None:
+        if not self._undo_stack:
             raise DynamicsRosError('there is no calibration to undo')
-        await self._apply(self._previous)
-        self._previous = None
+        await self._apply(self._undo_stack[-1])
+        self._undo_stack.pop()
         response.success = True
         response.message = 'the parameters before the calibration are in force again; tare anew'
         return response

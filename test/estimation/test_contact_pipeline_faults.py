@@ -165,25 +165,39 @@ def test_an_effort_that_is_no_number_silences_it_by_name(feed, free_motion, coun
             effort[2] = np.nan
             assert feed.send(sample, effort=effort) is None
             assert feed.pipeline.unavailable_reason == 'no effort of panda_joint3'
+            assert feed.pipeline.tare.take().samples == 0
         else:
             feed.send(sample)
     assert feed.pipeline.unavailable_reason == ''
     feed.assert_nothing_false()
 
 
-def test_without_velocities_it_is_silent_by_name_unless_gravity_alone_is_asked_for(panda):
+@pytest.mark.parametrize('kind', ['momentum', 'static'])
+def test_without_velocities_gravity_alone_is_left_and_it_says_so(panda, kind):
     push = constant((0.6, -0.5, 0.62), 0.3)
-    feed, momentum = Feed(panda, kind='static'), Feed(panda)
+    feed = Feed(panda, kind=kind)
     for sample in panda.arm.run(1.2, panda.still, push):
         external = feed.send(sample, v=np.zeros(0))
-        assert momentum.send(sample, v=np.zeros(0)) is None
-    assert momentum.pipeline.unavailable_reason.startswith('no velocity of panda_joint1, ')
-    assert feed.pipeline.warning == 'by gravity alone, not valid in motion'
+    why = ': no velocity of panda_joint1, ' if kind == 'momentum' else ''
+    assert feed.pipeline.warning.startswith(f'by gravity alone, not valid in motion{why}')
     state = feed.buffer.state()
     (estimate,) = feed.pipeline.wrenches(state, external.values)
     R = feed.pipeline.robot.forward_kinematics(state.q, estimate.expressed_in)[:3, :3]
     # What moves still, at the end of a step of the force, is felt as well.
     assert np.linalg.norm(R @ estimate.wrench[:3] - sample.force) < 0.05 * PUSH
+    # The momentum takes over as soon as there are velocities again.
+    feed.send(sample, stamp=sample.stamp + MILLISECOND)
+    assert bool(feed.pipeline.warning) == (kind == 'static')
+
+
+def test_a_gripper_without_velocities_leaves_the_arm_its_contacts(panda):
+    feed, push = Feed(panda), constant((0.6, -0.5, 0.62), 0.3)
+    for sample in panda.arm.run(1.2, panda.still, push):
+        v = sample.v.copy()
+        v[-1] = np.nan
+        external = feed.send(sample, v=v)
+    assert feed.pipeline.warning.endswith(f'no velocity of {feed.names[-1]}')
+    assert external.report.state is not ContactState.NONE
 
 
 def test_a_payload_that_is_made_known_is_followed_without_a_step(panda):

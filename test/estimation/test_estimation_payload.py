@@ -11,6 +11,7 @@ from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
 from dynamics_ros.estimation import NotIdentifiableError, PayloadIdentifier
+from dynamics_ros.estimation.payload_identification import estimate_of
 
 FRAME = 'panda_link8'
 MASS = 1.0
@@ -168,6 +169,25 @@ def test_what_is_found_is_a_body_even_where_noise_says_otherwise(panda):
         assert moments[2] <= moments[0] + moments[1] + 1e-9
         assert found.mass == pytest.approx(0.5, rel=0.03)
         panda.with_payload(FRAME, found.mass, found.center_of_mass, found.inertia)
+
+
+@pytest.mark.parametrize(
+    ('mass', 'inertia', 'center', 'deviation'),
+    [
+        (0.25, 0.0, 0.1, [0.02, 0.02, 0.0412]),
+        (0.25, -1e-3, 0.1, [0.02, 0.02, 0.0412]),
+        (0.05, 0.0, 0.0, [0.1, 0.1, 0.141]),
+    ],
+)
+def test_the_centre_of_a_light_payload_stays_uncertain(mass, inertia, center, deviation):
+    across = mass * 0.1**2 + inertia
+    pi = np.array([mass, 0.0, 0.0, mass * 0.1, across, 0.0, across, 0.0, 0.0, inertia])
+    variances = [0.09**2, *3 * [0.005**2], *6 * [1e-6]]
+    found = estimate_of(FRAME, pi, np.diag(variances), 0.1, 100, 10)
+    assert found.mass == pytest.approx(mass)
+    assert found.center_of_mass == pytest.approx([0.0, 0.0, center])
+    assert found.center_of_mass_deviation == pytest.approx(deviation, rel=0.01)
+    assert found.center_of_mass_observable.tolist() == [x < 0.03 for x in deviation]
 
 
 def test_torques_that_were_held_over_an_interval_are_told_apart_from_instants(panda, loaded):

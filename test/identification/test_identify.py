@@ -49,7 +49,7 @@ from dynamics_ros.identification.bodies.pseudo_inertia import (
     pseudo_inertia,
     solve,
 )
-from dynamics_ros.identification.equations import FRICTION_VELOCITY
+from dynamics_ros.identification.equations import FRICTION_VELOCITY, MAX_KEPT
 from dynamics_ros.identification.joint_states.clock import regular_stretches
 from dynamics_ros.identification.random_effects import MixedEquations, estimated
 from dynamics_ros.identification.uncertainty import calibrated_robot, learn
@@ -63,6 +63,15 @@ ARM = truth(1)
 @pytest.fixture(scope='module')
 def found():
     return identify(ROBOT, [recording(ARM)])
+
+
+@pytest.mark.parametrize(('most', 'kept'), [(MAX_KEPT, True), (0, False)])
+def test_columns_are_kept_in_bounded_memory(found, most, kept, monkeypatch):
+    monkeypatch.setattr('dynamics_ros.identification.equations.MAX_KEPT', most)
+    maker, samples = replace(found.maker, store={}), recording(ARM)
+    again = [maker.equations(samples).rows for _ in range(2)]
+    np.testing.assert_array_equal(*again)
+    assert bool(maker.store) == kept
 
 
 def test_friction_rotors_and_offsets_are_found(found):

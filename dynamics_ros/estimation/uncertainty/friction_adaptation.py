@@ -23,6 +23,9 @@ INTERVAL = 1.0
 DEFAULT_SHARE = 0.5
 """Default bound as a share of the dry friction of the model."""
 
+NEAR = 0.99
+"""Share of the bound from which a change is called at its bound, which it approaches slowly."""
+
 ADAPTING, AT_BOUND = 'adapting', 'at its bound'
 CONTACT = 'waiting: a contact, or one a moment ago'
 WAITING = 'waiting: has not moved fast enough in both directions'
@@ -73,6 +76,7 @@ class FrictionAdaptation:
         """Takes over the changes of another adaptation of the same friction, within the bounds."""
         if np.array_equal(self._coulomb, other._coulomb):
             self.change = np.clip(other.change, self._lowest, self.bound)
+            self._suspected = other._suspected
 
     def suspect(self, stamp: int, external: Vector) -> None:
         """Pauses because of a possible contact, unless a change within the bound may cause it.
@@ -85,6 +89,10 @@ class FrictionAdaptation:
         if not adapts.any() or (np.abs(external) > np.where(adapts, self.bound, np.inf)).any():
             self._suspected = stamp
 
+    def suspected(self, stamp: int) -> bool:
+        """Whether a contact is possible at a stamp [ns], or was less than ``MARGIN`` before it."""
+        return self._suspected is not None and 0 <= stamp - self._suspected < MARGIN
+
     def update(self, stamp: int, excess: Vector) -> None:
         """Follows the observed friction, to be called after each ``INTERVAL`` in motion.
 
@@ -93,12 +101,12 @@ class FrictionAdaptation:
             excess: (nv) observed friction beyond that without changes; NaN if unknown [Nm or N].
         """
         adapts = self.bound > 0.0
-        suspected = self._suspected is not None and 0 <= stamp - self._suspected < MARGIN
+        suspected = self.suspected(stamp)
         known = adapts & np.isfinite(excess)
         if not suspected:
-            followed = self.change + self._share * (np.where(known, excess, 0.0) - self.change)
-            self.change = np.clip(np.where(known, followed, self.change), self._lowest, self.bound)
-        at_bound = (self.change >= self.bound) | (self.change <= self._lowest)
+            target = np.clip(np.where(known, excess, self.change), self._lowest, self.bound)
+            self.change = self.change + self._share * (target - self.change)
+        at_bound = (self.change >= NEAR * self.bound) | (self.change <= NEAR * self._lowest)
         self.reasons = np.select(
             [~adapts, np.full(len(known), suspected), ~known, at_bound],
             [UNBOUND, CONTACT, WAITING, AT_BOUND],

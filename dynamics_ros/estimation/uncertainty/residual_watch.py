@@ -105,8 +105,8 @@ class ResidualWatch:
                 or N].
             v: (nv) velocity.
             above: (nv) external torque above the contact threshold without ``increase`` [Nm or N].
-            friction: (nv) external torque without adaptation of friction; None: ``external`` [Nm or
-                N].
+            friction: (nv) external torque without adaptation of friction, NaN if it may be that of
+                a contact; None: ``external`` [Nm or N].
         """
         speed = np.abs(v)
         moving = np.flatnonzero(speed > self._max_velocity)
@@ -118,6 +118,10 @@ class ResidualWatch:
             self._counts[moving] += 1
             self.fresh += 1
 
+    def forget_friction(self) -> None:
+        """Forgets the torques of friction, which may be those of another payload."""
+        self._stored[3] = np.nan
+
     def excess_friction(self) -> Vector:
         """Returns the dry friction (nv) beyond that of the model; NaN if unknown [Nm or N].
 
@@ -127,7 +131,8 @@ class ResidualWatch:
         found = np.full(len(self._counts), np.nan)
         for i, count in enumerate(self._counts):
             ways, torques = self._stored[1, :count, i], self._stored[3, :count, i]
-            forward, backward = ways > 0.0, ways < 0.0
+            known = np.isfinite(torques)
+            forward, backward = known & (ways > 0.0), known & (ways < 0.0)
             if min(forward.sum(), backward.sum()) >= MIN_WAY:
                 found[i] = 0.5 * (np.median(torques[backward]) - np.median(torques[forward]))
         return found

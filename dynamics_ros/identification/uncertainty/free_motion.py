@@ -170,9 +170,16 @@ def _rms_residual(found: Identified, samples: JointSamples, model: EffortModel) 
 MIN_SPEED = 0.02
 """Least speed in a direction from which its dry friction can be identified [rad/s]."""
 
+MAX_BYTES = 64_000_000
+"""Memory of all samples: six minutes of seven joints at 1 kHz [bytes]."""
+
 
 class Recorder:
-    """Stores samples: 110 MB of ten minutes, the longest goal, of seven joints at 1 kHz."""
+    """Stores samples; when its memory is full, every second one, then every fourth one, and so on.
+
+    Attributes:
+        count: number of received samples, including those dropped later.
+    """
 
     def __init__(self, robot: Robot, source: str) -> None:
         """Create a recorder without samples.
@@ -183,6 +190,7 @@ class Recorder:
         """
         self._names, self._source, self._motion = robot.joint_names, source, motion_scales(robot)
         self._values, self._stamps = array('d'), array('q')
+        self.count, self._every, self._last = 0, 1, 0
         self._low, self._high = np.full((2, robot.nv), np.inf), np.full((2, robot.nv), -np.inf)
 
     def add(self, stamp: int, q: Array, v: Array, effort: Array) -> bool:
@@ -192,23 +200,27 @@ class Recorder:
             stamp: stamp [ns].
             q, v, effort: (nv) values in the joint order of the robot.
         """
-        if self._stamps and stamp <= self._stamps[-1]:
+        if self.count and stamp <= self._last:
             return False
+        self._last = stamp
         self._low = np.minimum(self._low, (q, v))
         self._high = np.maximum(self._high, (q, v))
+        self.count += 1
+        if (self.count - 1) % self._every:
+            return True
+        row = np.concatenate([q, v, effort])
         self._stamps.append(stamp)
-        self._values.frombytes(np.concatenate([q, v, effort]).tobytes())
+        self._values.frombytes(row.tobytes())
+        if 8 * (len(self._stamps) + len(self._values)) > MAX_BYTES:
+            rows = np.array(self._values).reshape(-1, len(row))
+            self._values, self._stamps = array('d', rows[::2].tobytes()), self._stamps[::2]
+            self._every *= 2
         return True
-
-    @property
-    def count(self) -> int:
-        """Number of samples."""
-        return len(self._stamps)
 
     @property
     def duration(self) -> float:
         """Time from the first to the last stamp [s]."""
-        return 1e-9 * (self._stamps[-1] - self._stamps[0]) if self._stamps else 0.0
+        return 1e-9 * (self._last - self._stamps[0]) if self._stamps else 0.0
 
     @property
     def samples(self) -> JointSamples:

@@ -144,8 +144,13 @@ def test_what_is_found_takes_force_is_written_and_can_be_undone(ros, actions, to
     assert written['friction']['coulomb'] == list(found.coulomb)
     assert written['effort']['scale'] == [1.0]
 
-    undone = ros.call(Trigger, f'/{NODE}/undo_calibration')
-    assert undone.success, undone.message
+    states = moving(ros)
+    handle = accepted(ros, actions, states, [], duration=5.0)
+    assert result_of(ros, handle, states).status == GoalStatus.STATUS_SUCCEEDED
+    for coulomb in (list(found.coulomb), None):
+        undone = ros.call(Trigger, f'/{NODE}/undo_calibration')
+        assert undone.success, undone.message
+        assert not coulomb or ros.get_parameter(NODE, 'friction.coulomb') == coulomb
     assert not ros.get_parameter(NODE, 'friction.coulomb')
     assert felt(ros, torques, torque, 7) > 0.8 * before[0]
     again = ros.call(Trigger, f'/{NODE}/undo_calibration')

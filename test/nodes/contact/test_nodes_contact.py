@@ -266,7 +266,7 @@ def test_tare_takes_what_is_felt_for_zero_and_another_replaces_it(rig):
 
 
 def test_tare_is_refused_while_the_robot_moves(rig):
-    for _ in range(30):
+    for _ in range(60):
         moving = rig.ros.joint_state(NAMES, Q, STILL + 0.5, ROBOT.gravity(Q), step=0.02)
         rig.exchange(moving)
     response = rig.call('tare')
