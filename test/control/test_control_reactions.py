@@ -39,7 +39,7 @@ WALL, WALL_DAMPING = 2e4, 20.0
 
 SETTINGS = ArmSettings(
     Compliance(np.diag([1000.0] * 3 + [20.0] * 3)),
-    Guiding(np.zeros(6, bool), np.full(3, -1e9), np.full(3, 1e9), np.ones(6), np.ones(6)),
+    Guiding(np.ones(6)),
     SetpointLimits(SPEED, 1.0, 4.0, 4.0, 0.1, 0.3),
     {'posture_stiffness': 5.0, 'posture_damping': 2.0, 'max_torque_rate': RATE},
     # Nothing but a reaction ends a collision.

@@ -137,7 +137,7 @@ def parameter_file(folder: Path, section: str, **values: Any) -> list[str]:
             ["'observer.gian'", "'zzz'"],
         ),
         # Not each of the three has these, but one.
-        ('/**', {'frames': ['tool0'], 'command_joints': [], 'tare': {'window': 2.0}}, []),
+        ('/**', {'frames': ['tool0'], 'command_joints': [], 'location': {'enabled': False}}, []),
     ],
     ids=['of everybody', 'of rclpy', 'of one', 'of some'],
 )

@@ -4,15 +4,11 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 
 pytest.importorskip('rclpy')
 
-from nav_msgs.msg import Odometry
-from rclpy.qos import qos_profile_sensor_data
 from ros_harness import client, running
 
 from benchmarks.robots import urdf_path
@@ -51,32 +47,6 @@ def ros():
         # Parameters can be held against a robot that is known.
         one.wait_for(lambda: one.status('contact_node').hardware_id)
         yield one
-
-
-def test_forces_are_not_estimated_with_a_velocity_in_the_axes_of_odom(ros):
-    q, effort, _ = standing(FEET)
-    states = itertools.count()
-
-    def walk_to_the_left(velocity):
-        def tell():
-            k = next(states)
-            measured = effort + 0.01 * (-1.0) ** k
-            state = ros.joint_state(ROBOT.joint_names, q[7:], np.zeros(12), measured, step=0.01)
-            base = Odometry(child_frame_id='base')
-            base.header.stamp = state.header.stamp
-            base.header.frame_id = 'odom'
-            base.pose.pose.position.y = 0.005 * k
-            base.pose.pose.orientation.z = base.pose.pose.orientation.w = 0.5**0.5
-            base.twist.twist.linear.x, base.twist.twist.linear.y = velocity
-            ros.publish('/odom', base, qos_profile_sensor_data)
-            ros.publish_joint_state(state)
-
-        return tell
-
-    told = "silent: the linear velocity of odom looks to be in the axes of 'odom'; nav_msgs/Odometr"
-    status = ros.wait_for_status('contact_node', told, meanwhile=walk_to_the_left((0.0, 0.5)))
-    assert status.level == status.WARN
-    ros.wait_for_status('contact_node', 'publishing', meanwhile=walk_to_the_left((0.5, 0.0)))
 
 
 def test_a_foot_that_does_not_exist_is_refused_with_its_name(ros):
