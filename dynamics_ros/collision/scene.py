@@ -174,6 +174,12 @@ class Collisions:
         other._set_obstacles(obstacles)
         return other
 
+    def with_masses_of(self, robot: RigidBodySystem) -> Collisions:
+        """Return the same shapes and obstacles of a robot that differs in masses alone."""
+        other = copy.copy(self)
+        other.robot = robot
+        return other
+
     def check_robot(self, robot: RigidBodySystem) -> None:
         """Check that this is a scene of a robot.
 

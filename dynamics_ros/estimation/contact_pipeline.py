@@ -433,7 +433,9 @@ class ContactPipeline:
     def compile(self, *, wait: bool = False) -> None:
         """Compiles the kernels; unless ``wait`` is set, a large one may finish later."""
         robot = self.robot
-        robot.kernel('observer_step', self.observer.kind, self.values.effort.sampling)
+        # Without velocities, the static one goes on.
+        for kind in (self.observer.kind, 'static'):
+            robot.kernel('observer_step', kind, self.values.effort.sampling)
         robot.kernel('sample_departure')
         robot.kernel('gravity')
         self.estimator.compile(wait=wait)

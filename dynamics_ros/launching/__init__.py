@@ -143,8 +143,6 @@ REMOVED = {
     'servo_frame': 'frame',
     'controlled_frame': 'frame',
     'wrench_expressed_in': 'params_file with wrench.expressed_in of contact_node',
-    'rviz_config': 'rviz2 -d FILE',
-    'fixed_frame': 'rviz2 -f FRAME',
 }
 """Arguments of earlier versions, which launch would ignore, and what to use now."""
 

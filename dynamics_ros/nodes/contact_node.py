@@ -170,8 +170,12 @@ class CalibrateAction(WatchAction['Drives']):
     async def _undo(self, _request: Any, response: Any) -> Any:
         if not self._undo_stack:
             raise DynamicsRosError('there is no calibration to undo')
-        await self._apply(self._undo_stack[-1])
-        self._undo_stack.pop()
+        previous = self._undo_stack.pop()
+        try:
+            await self._apply(previous)
+        except DynamicsRosError:
+            self._undo_stack.append(previous)
+            raise
         response.success = True
         response.message = 'the parameters before the calibration are in force again; tare anew'
         return response

@@ -202,6 +202,9 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         values, links = self.values, None
         if values.repulsion.stiffness > 0.0:
             links = self._obstacles.links(robot, description, 0.0)
+            if len(links.pairs) > MAX_PAIRS:
+                found, expected = f'{len(links.pairs)} pairs of links', f'up to {MAX_PAIRS}, or 0'
+                raise InvalidArgumentError('repulsion.stiffness', found, expected)
         return PreparedArm.of(robot, values, robot.tool_frame, links)
 
     def leave(self, prepared: Any) -> None:
@@ -442,18 +445,16 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
 
     def _place_obstacles(self, prepared: PreparedArm) -> None:
         """Give the obstacles to the repulsion; with unknown ones no target is followed."""
-        self._unknown_obstacles = ''
         if prepared.links is None or prepared.repulsion is None:
             return
-        try:
-            scene = self._obstacles.around(prepared.links)
-            if len(scene.pairs) > MAX_PAIRS:
-                found = f'{len(scene.pairs)} pairs with links'
-                raise InvalidArgumentError('obstacles', found, f'up to {MAX_PAIRS}')
-            prepared.repulsion.collisions = scene
-        except DynamicsRosError as error:
-            self._unknown_obstacles = f': {error}'
-            self.targets.drop(str(error))
+        scene, problem = self._obstacles.accepted(prepared.links), self._obstacles.problem
+        if len(scene.pairs) > MAX_PAIRS:
+            problem = f'~/obstacles refused: {len(scene.pairs)} pairs with links; up to {MAX_PAIRS}'
+            scene = prepared.repulsion.collisions
+        prepared.repulsion.collisions = scene
+        self._unknown_obstacles = f': {problem}' if problem else ''
+        if problem:
+            self.targets.drop(problem)
 
     def _forget_distances(self) -> None:
         """Let the repulsion push only what comes closer than it is now."""

@@ -26,7 +26,7 @@ from dynamics_ros.nodes.context import Component, KernelKey
 from dynamics_ros.nodes.load import Transforms
 from dynamics_ros.nodes.obstacles import Obstacles
 from dynamics_ros.nodes.reporting import SearchError, TransformError, failure
-from dynamics_ros.nodes.robot_request import Description, check_count
+from dynamics_ros.nodes.robot_request import check_count
 from dynamics_ros.nodes.services import SERVICE_QOS, requested_state
 from dynamics_ros.parameters.kinematics import MAX_TIMEOUT, KinematicsParameters
 from dynamics_ros.robot import Robot
@@ -97,7 +97,6 @@ class InverseKinematicsService:
         self._transforms = Transforms(component.node)
         self._obstacles = Obstacles(component.node, component.context)
         self._obstacles.subscribe()
-        self._links: tuple[Description, float, Collisions] | None = None
         self._free_since = 0.0  # end of the last search in the other thread
 
     async def answer(self, request: Any, response: Any) -> None:
@@ -159,15 +158,15 @@ class InverseKinematicsService:
         context, margin = self._context, self._component.values.collision_margin
         assert context.built is not None, 'there is a robot'
         description = context.built.description
-        if self._links is None or self._links[:2] != (description, margin):
+        links = self._obstacles.known_links(robot, description, margin)
+        if links is None:
             links = await context.compute(
                 robot,
                 (),
                 lambda: self._obstacles.links(robot, description, margin),
                 takes_long=True,
             )
-            self._links = description, margin, links
-        return self._obstacles.around(self._links[2])
+        return self._obstacles.around(links)
 
     async def find(
         self,

@@ -32,19 +32,24 @@ MAX_BYTES = 1 << 18
 class Obstacles:
     """Links of the robot, and obstacles around it from the topic ~/obstacles.
 
-    Attributes:
-        problem: why the last message was refused; the obstacles before it remain. '' if it was not.
+    After a message that is refused, the obstacles before it remain.
     """
 
     def __init__(self, node: Node, context: RobotContext) -> None:
         """Make an object without links or obstacles; `subscribe` listens to the topic."""
         self._node, self._context = node, context
-        self.problem = ''
+        self._refused = ''
         self._obstacles: dict[str, Obstacle] = {}
         self._early: list[bytes] = []
         self._subscription: object = None
         self._links: tuple[object, Collisions] | None = None
-        self._scene: tuple[Collisions, object, Collisions | DynamicsRosError] | None = None
+        self._unfit = ''
+        self._scene: tuple[Collisions, object, Collisions] | None = None
+
+    @property
+    def problem(self) -> str:
+        """Why the last message was refused or does not fit the robot; '' if there is no reason."""
+        return self._refused or self._unfit
 
     def subscribe(self) -> None:
         """Subscribe to the topic, once."""
@@ -56,44 +61,65 @@ class Obstacles:
     def links(self, robot: Robot, description: Description, margin: float) -> Collisions:
         """Return the shapes of links, and the pairs of them that may collide.
 
-        They are read again for another description, margin or choice of joints; masses do not
-        matter. Called in one thread.
-
         Raises:
             ModelError: coal is not installed, or shapes are missing or cannot be read.
         """
+        known = self.known_links(robot, description, margin)
+        if known is not None:
+            return known
         if not description.urdf:
             raise ModelError('collisions', 'are read from URDF only, not from MJCF or SDF')
-        key = description.urdf, description.folder, margin, robot.joint_names
-        if self._links is None or self._links[0] != key:
-            import_module('scipy.spatial')  # not when the first mesh comes, beside commands
-            links = Collisions(robot, description.urdf, margin=margin, folder=description.folder)
+        import_module('scipy.spatial')  # not when the first mesh comes, beside commands
+        links = Collisions(robot, description.urdf, margin=margin, folder=description.folder)
+        self._links = (description.urdf, description.folder, margin), links
+        return links
+
+    def known_links(
+        self, robot: Robot, description: Description, margin: float
+    ) -> Collisions | None:
+        """Return the last links, if at most masses have changed since then; else None."""
+        if self._links is None:
+            return None
+        key, links = self._links
+        before, model = links.robot.model, robot.model
+        if key != (description.urdf, description.folder, margin):
+            return None
+        if before.joints is not model.joints or before.frames is not model.frames:
+            return None
+        if links.robot is not robot:
+            links = links.with_masses_of(robot)
             self._links = key, links
-        return self._links[1]
+        return links
 
     def around(self, links: Collisions) -> Collisions:
-        """Return the links with the present obstacles; called while there is a robot.
+        """Return the links with the present obstacles.
 
         Raises:
             DynamicsRosError: the last message was refused, or an obstacle is wrong.
         """
+        scene = self.accepted(links)
+        if self.problem:
+            raise DynamicsRosError(self.problem)
+        return scene
+
+    def accepted(self, links: Collisions) -> Collisions:
+        """Return the links with the obstacles of the last message that was not refused.
+
+        Called while there is a robot. Obstacles that are wrong for this robot are left out, which
+        ``problem`` says.
+        """
         early, self._early = self._early, []
         for message in early:
             self._take(message)
-        if self.problem:
-            raise DynamicsRosError(self.problem)
         obstacles = self._obstacles
         if self._scene is None or self._scene[0] is not links or self._scene[1] is not obstacles:
-            made: Collisions | DynamicsRosError
+            self._unfit, scene = '', links
             try:
-                made = links.with_obstacles(obstacles)
+                scene = links.with_obstacles(obstacles)
             except DynamicsRosError as error:
-                made = error  # not tried again for each state
-            self._scene = links, obstacles, made
-        scene = self._scene[2]
-        if isinstance(scene, DynamicsRosError):
-            raise scene
-        return scene
+                self._unfit = str(error)
+            self._scene = links, obstacles, scene
+        return self._scene[2]
 
     def _take(self, message: bytes) -> None:
         if self._context.robot is None:
@@ -105,10 +131,10 @@ class Obstacles:
                 raise InvalidArgumentError('message', found, expected)
             markers = deserialize_message(message, MarkerArray).markers
             self._obstacles = read_obstacles(markers, self._obstacles, self._frame_of)
-            self.problem = ''
+            self._refused = ''
         except DynamicsRosError as error:
-            self.problem = f'~/obstacles refused: {error}'
-            self._node.get_logger().error(self.problem, throttle_duration_sec=5.0)
+            self._refused = f'~/obstacles refused: {error}'
+            self._node.get_logger().error(self._refused, throttle_duration_sec=5.0)
 
     def _frame_of(self, frame_id: str) -> str:
         """Return the link of a frame_id; '' for the root frame."""

@@ -173,7 +173,9 @@ def read_obstacles(
         elif marker.action == Marker.DELETE:
             result.pop(name, None)
         elif marker.action == Marker.ADD:
-            result[name] = _obstacle(marker, name, frame_of(marker.header.frame_id))
+            obstacle = _obstacle(marker, name, frame_of(marker.header.frame_id))
+            obstacle.shape(name)  # refuses sizes and meshes that are none
+            result[name] = obstacle
         else:
             expected = 'ADD, DELETE or DELETEALL'
             raise InvalidArgumentError(f'marker {name!r}', f'action {marker.action}', expected)

@@ -325,3 +325,12 @@ def test_a_pair_approaches_as_it_can_stop_and_no_further(sliders):
     assert abs(solver.velocity(q, 0.001, np.zeros(2)).v[0]) < 1e-6
     with pytest.raises(InvalidArgumentError, match='with other joints'):
         DifferentialInverseKinematics(ARM, [PostureTask()], collisions=scene)
+
+
+def test_a_scene_is_that_of_a_robot_with_other_masses(arm):
+    loaded = ARM.with_payload('tool0', 2.0)
+    scene = arm.with_masses_of(loaded)
+    assert scene.robot is loaded
+    assert scene.obstacles == arm.obstacles
+    q = ARM.nominal()
+    np.testing.assert_array_equal(scene.distances(q).distance, arm.distances(q).distance)

@@ -50,3 +50,12 @@ def test_directions_without_stiffness_are_damped_as_in_guiding():
     np.testing.assert_allclose(settings.compliance.least_damping, wanted, atol=1e-9)
     stiff = arm_settings(robot, values, np.diag(values.stiffness))
     assert not stiff.compliance.least_damping.any()
+
+
+def test_free_rotations_of_a_small_wrist_are_not_refused_because_of_their_damping():
+    robot, values = Robot.from_urdf(ARM), ImpedanceParameters()
+    free = arm_settings(robot, values, np.diag([1000.0, 1000.0, 1000.0, 0.0, 0.0, 0.0]))
+    arm = CompliantArm(ImpedanceController(robot, 'tool0'), free)
+    q = robot.nominal()
+    arm.start(q, np.zeros(robot.nv))
+    arm.check(free, guided=False, interval=0.004)

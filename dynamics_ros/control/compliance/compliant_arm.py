@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache, partial
 
 import numpy as np
@@ -193,8 +194,10 @@ class CompliantArm:
 
     def _responses(self, settings: ArmSettings, interval: float, guided: bool) -> Array:
         """Results of ``_response`` for settings, with a speed in place of the distance."""
-        # The law bounds the damping of guiding, however large it is.
+        # The law bounds the damping of free directions, however large it is.
         compliance = Compliance(np.zeros((6, 6))) if guided else settings.compliance
+        if compliance.least_damping.any():
+            compliance = replace(compliance, least_damping=np.zeros((6, 6)))
         gains = self._damped(settings, compliance, not guided)
         # Stiffer springs must be stable in the margins of the ranges, where no joint may be yet.
         held = self._checked(self.settings, self.settings.compliance, True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dynamics_ros.multibody.arguments import finite_matrix
 from dynamics_ros.multibody.linear_systems import Array
 
 from .setpoint import SetpointLimits
@@ -34,6 +35,9 @@ class Compliance:
     least_damping: Array = field(default_factory=lambda: np.zeros((6, 6)))
     axes: Array = field(default_factory=lambda: np.eye(3))
     axes_of_tool: bool = False
+
+    def __post_init__(self) -> None:
+        finite_matrix('least_damping', self.least_damping, 6)
 
 
 @dataclass(frozen=True, eq=False)
