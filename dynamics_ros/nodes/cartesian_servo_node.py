@@ -145,7 +145,6 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
         self._ending = False
         self._fault = describe_not_finite(())
         self._obstacles = Obstacles(node, context)
-        self._obstacles.subscribe()
         self._admittance, self._gains = AdmittanceInput(self.frame_pose), ''
         self.subscribe_targets((TWIST, POSE, ENABLE))
         topic = self.values.admittance.wrench_topic

@@ -232,8 +232,6 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
             prepared.check.begin(arm.q, arm.v, arm.tau)
             self._brake(ROBOT, expected=True)
         self._prepared, self.state = prepared, None
-        if prepared.links is not None:
-            self._obstacles.subscribe()
         self._apply(self.values)
 
     def resistance(self, before: Robot) -> str:

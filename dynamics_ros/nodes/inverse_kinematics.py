@@ -96,7 +96,6 @@ class InverseKinematicsService:
         self._default_frame = default_frame
         self._transforms = Transforms(component.node)
         self._obstacles = Obstacles(component.node, component.context)
-        self._obstacles.subscribe()
         self._free_since = 0.0  # end of the last search in the other thread
 
     async def answer(self, request: Any, response: Any) -> None:

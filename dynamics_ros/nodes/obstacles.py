@@ -36,27 +36,20 @@ class Obstacles:
     """
 
     def __init__(self, node: Node, context: RobotContext) -> None:
-        """Make an object without links or obstacles; `subscribe` listens to the topic."""
+        """Subscribe to the topic."""
         self._node, self._context = node, context
         self._refused = ''
         self._obstacles: dict[str, Obstacle] = {}
         self._early: list[bytes] = []
-        self._subscription: object = None
         self._links: tuple[object, Collisions] | None = None
         self._unfit = ''
         self._scene: tuple[Collisions, object, Collisions] | None = None
+        node.create_subscription(MarkerArray, '~/obstacles', self._take, OBSTACLES_QOS, raw=True)
 
     @property
     def problem(self) -> str:
         """Why the last message was refused or does not fit the robot; '' if there is no reason."""
         return self._refused or self._unfit
-
-    def subscribe(self) -> None:
-        """Subscribe to the topic, once."""
-        if self._subscription is None:
-            self._subscription = self._node.create_subscription(
-                MarkerArray, '~/obstacles', self._take, OBSTACLES_QOS, raw=True
-            )
 
     def links(self, robot: Robot, description: Description, margin: float) -> Collisions:
         """Return the shapes of links, and the pairs of them that may collide.
@@ -110,7 +103,7 @@ class Obstacles:
         """
         early, self._early = self._early, []
         for message in early:
-            self._take(message)
+            self._read(message)
         obstacles = self._obstacles
         if self._scene is None or self._scene[0] is not links or self._scene[1] is not obstacles:
             self._unfit, scene = '', links
@@ -122,9 +115,13 @@ class Obstacles:
         return self._scene[2]
 
     def _take(self, message: bytes) -> None:
-        if self._context.robot is None:
+        # Read where it holds nothing up: before the first use, and once there is a robot.
+        if self._scene is None or self._context.robot is None:
             self._early = [*self._early, message][-OBSTACLES_QOS.depth :]
-            return
+        else:
+            self._read(message)
+
+    def _read(self, message: bytes) -> None:
         try:
             if len(message) > MAX_BYTES:
                 found, expected = f'{len(message)} bytes', f'up to {MAX_BYTES}'
