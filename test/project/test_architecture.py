@@ -48,7 +48,7 @@ LEDGER = {
     'wire': (2025, 1600),
     'launch': (59, 150),
     'files beside the rooms': (1381, 650),
-    'test': (47112, 45000),
+    'test': (47113, 45000),
 }
 """Lines of each room with its C and page sources: the most that are allowed now, and the budget.
 
