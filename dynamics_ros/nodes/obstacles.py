@@ -8,7 +8,6 @@ from importlib import import_module
 
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.serialization import deserialize_message
 from visualization_msgs.msg import MarkerArray
 
 from dynamics_ros.collision import Collisions, Obstacle
@@ -16,6 +15,7 @@ from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, ModelErr
 from dynamics_ros.nodes.context import RobotContext
 from dynamics_ros.nodes.robot_request import Description
 from dynamics_ros.robot import Robot
+from dynamics_ros.wire.cdr import deserialized
 from dynamics_ros.wire.markers import read_obstacles
 
 OBSTACLES_QOS = QoSProfile(
@@ -115,8 +115,9 @@ class Obstacles:
         return self._scene[2]
 
     def _take(self, message: bytes) -> None:
-        # Read where it holds nothing up: before the first use, and once there is a robot.
-        if self._scene is None or self._context.robot is None:
+        # Kept until the first use, when there is a robot; one that is too large is refused at once.
+        waits = self._scene is None or self._context.robot is None
+        if waits and len(message) <= MAX_BYTES:
             self._early = [*self._early, message][-OBSTACLES_QOS.depth :]
         else:
             self._read(message)
@@ -126,7 +127,7 @@ class Obstacles:
             if len(message) > MAX_BYTES:
                 found, expected = f'{len(message)} bytes', f'up to {MAX_BYTES}'
                 raise InvalidArgumentError('message', found, expected)
-            markers = deserialize_message(message, MarkerArray).markers
+            markers = deserialized(message, MarkerArray).markers
             self._obstacles = read_obstacles(markers, self._obstacles, self._frame_of)
             self._refused = ''
         except DynamicsRosError as error:

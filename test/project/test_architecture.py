@@ -38,7 +38,7 @@ LEDGER = {
     'launching': (341, 200),
     'model': (3812, 3100),
     'multibody': (2755, 2500),
-    'nodes': (9426, 6300),
+    'nodes': (9427, 6300),
     'page': (852, 700),
     'parameters': (1019, 900),
     'recordings': (1368, 1500),
@@ -48,7 +48,7 @@ LEDGER = {
     'wire': (2025, 1600),
     'launch': (59, 150),
     'files beside the rooms': (1381, 650),
-    'test': (47113, 45000),
+    'test': (47119, 45000),
 }
 """Lines of each room with its C and page sources: the most that are allowed now, and the budget.
 

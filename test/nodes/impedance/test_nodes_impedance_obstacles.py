@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip('rclpy')
 pytest.importorskip('coal')
 
+from geometry_msgs.msg import Point
 from impedance_harness import NODE, ROBOT, arm
 from ros_harness import LATCHED, description
 from visualization_msgs.msg import Marker, MarkerArray
@@ -70,6 +71,11 @@ def test_a_refused_obstacle_ends_targets_until_it_is_mended_and_values_are_check
         assert 'nowhere' in status.message
         one.ros.publish(f'/{NODE}/obstacles', ball(far), LATCHED)
         one.wait_for_status('following twist_command', rising)
+        large = ball(far)
+        large.markers[0].points = [Point()] * 20000
+        one.ros.publish(f'/{NODE}/obstacles', large, LATCHED)
+        status = one.wait_for_status('holding: ~/obstacles refused', rising)
+        assert 'bytes; expected up to' in status.message
         answer = one.ros.set_parameter(NODE, 'repulsion.stiffness', 9000.0)
         assert not answer.successful
         assert 'stores' in answer.reason
