@@ -113,7 +113,7 @@ setup(
         'calibration': ['matplotlib', 'pyarrow', 'rosbags'],
         'collision': ['coal'],
         'descriptions': ['robot_descriptions', 'mujoco', 'xacro'],
-        'jax': ['jax'],
+        'jax': ['jax>=0.5'],
         'llvm': ['llvmlite'],
         'meshes': ['pycollada', 'trimesh'],
         'mjcf': ['mujoco'],

@@ -10,7 +10,6 @@ of its public header ``xla/ffi/api/c_api.h``; minor versions only append to them
 from __future__ import annotations
 
 import ctypes
-import logging
 import math
 import threading
 from ctypes import POINTER, c_int, c_int64, c_size_t, c_void_p
@@ -26,10 +25,8 @@ from dynamics_ros.kernels.process import disk_cache
 
 MAJOR, METADATA, INVALID_ARGUMENT = 0, 1, 3
 
-_log = logging.getLogger('dynamics_ros.bindings')
-
 _targets: dict[str, Any] = {}
-"""C functions of registered targets by name; None if XLA has rejected one.
+"""C functions of registered targets by name.
 
 They are kept until the process ends, because compiled XLA programs may call them at any time.
 """
@@ -70,8 +67,8 @@ Frame = _structure(
 )
 
 
-def target(kernel: Kernel, dtype: Any) -> str | None:
-    """Register a kernel as a target on the processor; return its name, None if XLA rejects it.
+def target(kernel: Kernel, dtype: Any) -> str:
+    """Register a kernel as a target on the processor; return its name.
 
     The name is derived from the computation, so a program in JAX's disk cache finds the same
     function in another process. Arrays have the shape (..., input shape) with the same leading
@@ -89,14 +86,10 @@ def target(kernel: Kernel, dtype: Any) -> str | None:
     with _registering:
         if name not in _targets:
             function = _c_function(kernel, np.dtype(dtype))
-            try:
-                capsule = jax.ffi.pycapsule(ctypes.cast(function, c_void_p))
-                jax.ffi.register_ffi_target(name, capsule, platform='cpu')
-            except Exception as reason:  # the exceptions of XLA are not documented
-                _log.warning('XLA calls %s by pure_callback, slower: %s', kernel.name, reason)
-                function = None
+            capsule = jax.ffi.pycapsule(ctypes.cast(function, c_void_p))
+            jax.ffi.register_ffi_target(name, capsule, platform='cpu')
             _targets[name] = function
-        return name if _targets[name] else None
+    return name
 
 
 def _c_function(kernel: Kernel, dtype: np.dtype[Any]) -> Any:
@@ -207,19 +200,17 @@ def _call_broadcast(kernel: Kernel, *arrays: Any) -> Any:
     )
     inputs = [jnp.broadcast_to(x.astype(dtype), shape + y) for x, y in zip(converted, own_shapes)]
     outputs = [jax.ShapeDtypeStruct(shape + x.shape, dtype) for x in kernel.trace.outputs]
-    name = target(kernel, dtype) if outputs else None
-    through_python = partial(_call_python, kernel, outputs)
-    if name is None:
-        results = through_python(*inputs)
-    else:
-        call = jax.ffi.ffi_call(name, outputs, vmap_method='broadcast_all')
-        results = jax.lax.platform_dependent(*inputs, cpu=call, default=through_python)
+    if not outputs:
+        return ()
+    call = jax.ffi.ffi_call(target(kernel, dtype), outputs, vmap_method='broadcast_all')
+    elsewhere = partial(_call_python, kernel, outputs)
+    results = jax.lax.platform_dependent(*inputs, cpu=call, default=elsewhere)
     results = tuple(x.astype(result) for x in results)
     return results[0] if len(results) == 1 else results
 
 
 def _call_python(kernel: Kernel, outputs: list[Any], *arrays: Any) -> Any:
-    """Call a kernel through Python."""
+    """Call a kernel with arrays of another device, which are copied."""
     import jax
 
     def callback(*values: Any) -> list[Any]:

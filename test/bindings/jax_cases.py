@@ -158,18 +158,6 @@ def test_threads_call_one_function():
         np.testing.assert_allclose(found[i], [wanted[i]] * 50, rtol=1e-12)
 
 
-def test_where_xla_takes_no_target_it_calls_python(monkeypatch):
-    def refused(*_, **__):
-        raise ValueError('an unknown version')
-
-    robot = Robot.from_urdf(random_urdf(7, 4, ('revolute',)), backend='llvm')
-    monkeypatch.setattr(jax.ffi, 'register_ffi_target', refused)
-    arrays = states(3)
-    function = jax.jit(jax.vmap(jax_function(robot.kernel('inverse_dynamics'))))
-    wanted = robot.inverse_dynamics(*arrays)
-    np.testing.assert_allclose(function(*(x[None] for x in arrays)), wanted[None], rtol=1e-12)
-
-
 def test_what_is_no_kernel_is_refused():
     for wrong in (3, PLAIN.gravity, None):
         with pytest.raises(InvalidArgumentError, match=r"kernel: a .*robot.kernel\('gravity'\)"):
