@@ -25,6 +25,7 @@ from benchmarks.records import Goal, Record
 from benchmarks.robots import all_urdfs, robots_folder
 from dynamics_ros import Robot
 from dynamics_ros.errors import DynamicsRosError, SingularError
+from dynamics_ros.kernels import Kernel
 
 LIMIT = 1e-9
 """Tolerance of double-precision algorithms, with a margin for ill-conditioned robots."""
@@ -142,9 +143,11 @@ def compare_machine_code(robot: Robot, seed: int) -> Iterator[tuple[str, float, 
             ours = kernel(*arguments)
         except SingularError:
             continue
-        flat = np.concatenate([np.ravel(x) for x in (ours if type(ours) is tuple else (ours,))])
-        elements = [value for x in arguments for value in np.ravel(x).tolist()]
-        wanted = np.array(kernel.trace.interpret(elements))
+        plain = Kernel(kernel.trace, 'python')(*arguments)
+        flat, wanted = (
+            np.concatenate([np.ravel(x) for x in (found if type(found) is tuple else (found,))])
+            for found in (ours, plain)
+        )
         if wanted.size:
             # Relative to the largest entry, even if it is small.
             scale = float(np.abs(wanted).max()) or 1.0

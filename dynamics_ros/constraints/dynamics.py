@@ -21,8 +21,8 @@ from dynamics_ros.constraints.kinds import Constraints
 from dynamics_ros.errors import InvalidArgumentError, SingularError
 from dynamics_ros.multibody.arguments import (
     boolean_mask,
+    finite_arrays,
     finite_together,
-    finite_vectors,
     real_array,
     refuse_overflow,
 )
@@ -222,7 +222,7 @@ def constrained_inverse_dynamics(
     passive = np.zeros(robot.nv)
     if passive_torques is not None:
         passive = np.where(
-            active, 0.0, finite_vectors('passive_torques', passive_torques, robot.nv)
+            active, 0.0, finite_arrays('passive_torques', passive_torques, (robot.nv,))
         )
     needed = needed - passive
     # Only the constraints act on the rows of passive joints: J_p^T f = needed_p ([Lie] eq. 57).

@@ -24,7 +24,7 @@ from dynamics_ros.constraints.kinds import (
 )
 from dynamics_ros.errors import InfeasibleError
 from dynamics_ros.kernels import Kernel
-from dynamics_ros.multibody.arguments import finite_together, finite_vectors
+from dynamics_ros.multibody.arguments import finite_arrays, finite_together
 from dynamics_ros.multibody.linear_systems import (
     Array,
     apply,
@@ -171,7 +171,7 @@ def constraint_jacobian(robot: RigidBodySystem, q: ArrayLike, contacts: Constrai
         q: (..., nq).
         contacts: one constraint or several; a name is a point contact at the origin of that frame.
     """
-    return rows_and_bias(robot, finite_vectors('q', q, robot.nq), None, contacts)[0]
+    return rows_and_bias(robot, finite_arrays('q', q, (robot.nq,)), None, contacts)[0]
 
 
 def constraint_bias(
@@ -211,7 +211,7 @@ def split_forces(forces: ArrayLike, contacts: Constraints) -> list[Array]:
     """Split stacked forces (..., rows) into the forces of each constraint."""
     ends = np.cumsum([constraint.rows for constraint in constraint_list(contacts)])
     rows = int(ends[-1]) if len(ends) else 0
-    return np.split(finite_vectors('forces', forces, rows), ends[:-1], axis=-1)
+    return np.split(finite_arrays('forces', forces, (rows,)), ends[:-1], axis=-1)
 
 
 def support_projector(robot: RigidBodySystem, q: ArrayLike, contacts: Constraints) -> Array:

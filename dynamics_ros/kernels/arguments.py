@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -102,19 +101,13 @@ def over_states(array: Array, leading: tuple[int, ...], rank: int) -> tuple[Arra
     remaining ones are copied.
     """
     own = array.ndim - rank
+    if not own:
+        return array, 0
     if array.flags.c_contiguous and array.shape[:own] == leading:
         return array, array.itemsize * math.prod(array.shape[own:])
-    strides = (0,) * (len(leading) - own) + tuple(
-        step if size > 1 else 0 for step, size in zip(array.strides[:own], array.shape[:own])
-    )
-    walked = [(size, step) for size, step in zip(leading, strides) if size > 1]
-    if not walked:
-        return array, 0
-    if all(outer == step * size for (_, outer), (size, step) in pairwise(walked)):
-        return array, walked[-1][1]
-    trailing = array.shape[own:]
-    array = np.ascontiguousarray(np.broadcast_to(array, leading + trailing))
-    return array, array.itemsize * math.prod(trailing)
+    states, trailing = math.prod(leading), array.shape[own:]
+    rows = np.broadcast_to(array, leading + trailing).reshape(states, *trailing)
+    return rows, rows.strides[0] if states > 1 else 0
 
 
 def address(array: NDArray[Any]) -> int:
@@ -171,9 +164,6 @@ def as_outputs(
                 f'{_described(array)} for {variable.name}',
                 f'a writeable float64 array of shape {shape}',
             )
-        if not array.flags.c_contiguous and _overlaps_itself(array):
-            problem = f'elements of {variable.name} that share memory'
-            raise InvalidArgumentError('out', problem, 'an array with room for each element')
     for i, array in enumerate(given):
         if any(np.shares_memory(array, x) for x in given[:i]):
             raise InvalidArgumentError('out', 'arrays that share memory', 'one array an output')
@@ -184,17 +174,6 @@ def as_outputs(
         shared = any(np.may_share_memory(array, x) for x in others)
         work.append(array if direct and not shared else np.empty(array.shape))
     return list(given), work
-
-
-def _overlaps_itself(array: NDArray[Any]) -> bool:
-    """Return whether elements of an array may share memory, as in a broadcast view."""
-    steps = sorted((abs(step), size) for step, size in zip(array.strides, array.shape) if size > 1)
-    reach = array.itemsize
-    for step, size in steps:
-        if step < reach:
-            return True
-        reach = step * (size - 1) + reach
-    return False
 
 
 def _described(value: Any) -> str:

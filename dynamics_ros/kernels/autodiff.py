@@ -31,7 +31,7 @@ from dynamics_ros.kernels.graph.operations import (
     SUBTRACT,
     Operation,
 )
-from dynamics_ros.kernels.graph.trace import Trace, Variable
+from dynamics_ros.kernels.graph.trace import Loop, Trace, Variable
 from dynamics_ros.kernels.graph.tracing import trace
 
 MODES = ('auto', 'forward', 'reverse')
@@ -252,59 +252,34 @@ def derivative(traced: Trace, by: str, of: str = 'result', mode: str = 'auto') -
         InvalidArgumentError: there is no such input or output, the mode is unknown, or the output
             is computed by an operation without a derivative, such as a loop.
     """
-    variable, column = _named(traced.inputs, by, 'by')
-    output, row = _named(traced.outputs, of, 'of')
-    start = sum(x.size for x in traced.outputs[:row])
-
-    def function(*symbols: Any) -> Any:
-        elements = [_flat(symbol) for symbol in symbols]
-        values = _replayed(traced, [x for part in elements for x in part])
-        results = traced.results[start : start + output.size]
-        ys = [values[x] if isinstance(x, int) else x for x in results]
-        rows = jacobian(ys, elements[column], mode)
-        return np.array(rows, dtype=object).reshape(output.shape + variable.shape).tolist()
-
-    return _like(traced, function, 'derivative', f'derivative of {of} by {by}')
+    what = f'derivative of {of} by {by}'
+    return _differentiated(
+        traced, by, of, 'derivative', what, 1, lambda ys, xs: jacobian(ys, xs, mode)
+    )
 
 
 def hessian(traced: Trace, by: str, of: str = 'result') -> Trace:
-    """Return the trace of the Hessian of a scalar output with respect to one input, symmetric.
+    """Return the trace of `Kernel.hessian`.
 
     The four combinations of forward and reverse sweeps give the same numbers by different
     operations; the one with the fewest operations is returned. Equal entries are computed once.
-
-    Args:
-        traced, by, of: as for ``derivative``; the output is a scalar.
-
-    Returns:
-        A trace of the same inputs; its output ``result`` has the shape of the input twice.
-
-    Raises:
-        InvalidArgumentError: as for ``derivative``, or the output is not a scalar.
     """
-    variable, column = _named(traced.inputs, by, 'by')
-    output, row = _named(traced.outputs, of, 'of')
+    output, _ = _named(traced.outputs, of, 'of')
     if output.shape != ():
         raise InvalidArgumentError('of', f'{of!r} of shape {output.shape}', 'a scalar output')
-    start = sum(x.size for x in traced.outputs[:row])
+    modes = ('forward', 'reverse')
 
-    def function(*symbols: Any) -> Any:
-        elements = [_flat(symbol) for symbol in symbols]
-        values = _replayed(traced, [x for part in elements for x in part])
-        place = traced.results[start]
-        y = values[place] if isinstance(place, int) else place
-        xs = elements[column]
+    def cheapest(ys: list[Any], xs: list[Any]) -> list[Any]:
         n = range(len(xs))
-        modes = ('forward', 'reverse')
-        slopes = [jacobian([y], xs, first)[0] for first in modes]
+        slopes = [jacobian(ys, xs, first)[0] for first in modes]
         seconds = [jacobian(slope, xs, mode) for slope in slopes for mode in modes]
         # Candidates that are not chosen stay in the graph; a trace keeps only what its results
         # need.
         upper = [[rows[min(i, j)][max(i, j)] for i in n for j in n] for rows in seconds]
-        best = min(upper, key=_operations)
-        return np.array(best, dtype=object).reshape(2 * variable.shape).tolist()
+        return min(upper, key=_operations)
 
-    return _like(traced, function, 'hessian', f'second derivative of {of} by {by}')
+    what = f'second derivative of {of} by {by}'
+    return _differentiated(traced, by, of, 'hessian', what, 2, cheapest)
 
 
 def _operations(values: Sequence[Any]) -> int:
@@ -319,20 +294,11 @@ def _operations(values: Sequence[Any]) -> int:
 
 
 def pullback(traced: Trace) -> Trace:
-    """Return the trace of the vector-Jacobian product of a trace, by one reverse sweep.
+    """Return the trace of `Kernel.pullback`, by one reverse sweep.
 
-    For weights w of the results y it computes dy/dx^T w for each input x, which reverse-mode
-    differentiation of a program needs of each of its functions. It takes at most about four times
-    the operations of the trace, for any number of inputs.
-
-    Returns:
-        A trace with the same inputs, followed by a weight ``w_<output>`` of the shape of each
-        output. The weights come after the inputs that a caller passes; the trace has an output
-        ``d_<x>`` for each of these inputs x.
-
-    Raises:
-        InvalidArgumentError: an output is computed by an operation without a derivative, such as a
-            loop.
+    It takes at most about four times the operations of the trace, for any number of inputs. The
+    weights ``w_<output>`` come after the inputs that a caller passes; the trace has an output
+    ``d_<x>`` for each of these inputs x.
     """
     own, hidden = traced.arguments, traced.inputs[len(traced.arguments) :]
     count, last = len(own), len(own) + len(traced.outputs)
@@ -366,16 +332,40 @@ def pullback(traced: Trace) -> Trace:
     )
 
 
-def _like(traced: Trace, function: Callable[..., Any], name: str, what: str) -> Trace:
-    """Return the trace of a function of another trace's inputs, which refuses the same inputs."""
-    made = trace(
-        function,
-        {x.name: x.shape for x in traced.inputs},
-        f'{traced.name}_{name}',
-        f'{what} of {traced.description or traced.name}',
-    )
+def _differentiated(
+    traced: Trace,
+    by: str,
+    of: str,
+    name: str,
+    what: str,
+    order: int,
+    differentiate: Callable[[list[Any], list[Any]], list[Any]],
+) -> Trace:
+    """Return the trace of derivatives of an output by an input, which refuses the same inputs.
+
+    Args:
+        traced, by, of: as for `derivative`.
+        name, what: name and description.
+        order: how often it is differentiated.
+        differentiate: makes it from the elements of the output and of the input.
+    """
+    variable, column = _named(traced.inputs, by, 'by')
+    output, row = _named(traced.outputs, of, 'of')
+    start = sum(x.size for x in traced.outputs[:row])
+
+    def function(*symbols: Any) -> Any:
+        elements = [_flat(symbol) for symbol in symbols]
+        values = _replayed(traced, [x for part in elements for x in part])
+        results = traced.results[start : start + output.size]
+        ys = [values[x] if isinstance(x, int) else x for x in results]
+        made = differentiate(ys, elements[column])
+        shape = output.shape + order * variable.shape
+        return np.array(made, dtype=object).reshape(shape).tolist()
+
+    inputs = {x.name: x.shape for x in traced.inputs}
+    description = f'{what} of {traced.description or traced.name}'
     return replace(
-        made,
+        trace(function, inputs, f'{traced.name}_{name}', description),
         unit_quaternions=traced.unit_quaternions,
         finite_results=traced.finite_results,
         bound=traced.bound,
@@ -396,9 +386,10 @@ def _replayed(traced: Trace, symbols: Sequence[Any]) -> list[Any]:
     values: list[Any] = list(symbols)
     for operation, operands in traced.nodes[len(values) :]:
         arguments = [values[x] if isinstance(x, int) else x for x in operands]
-        known = not any(isinstance(x, Expression) for x in arguments)
-        function = operation.evaluate if known else _of_expressions(operation)
-        values.append(function(*arguments))
+        if isinstance(operation, Loop) or any(isinstance(x, Expression) for x in arguments):
+            values.append(_of_expressions(operation)(*arguments))
+        else:
+            values.append(operation.evaluate(*arguments))
     return values
 
 

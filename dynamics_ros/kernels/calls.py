@@ -56,7 +56,7 @@ def call_of(
     """Return a function that calls the machine code of a trace.
 
     Args:
-        code: has the function ``batch`` (see ``LlvmBackend.code``); the result keeps it in memory.
+        code: has the function ``batch`` (see ``Compilation.code``); the result keeps it in memory.
         slow_path: called with arguments that do not match.
         bound: value of the trace's bound input; None if it has none.
     """

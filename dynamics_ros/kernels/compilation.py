@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compilation of traces to machine code: for one state, for batches, at once or in the background.
 
-A `Compilation` runs a trace in plain Python until its `LlvmBackend` is compiled, and is
-shared by the kernels that run it.
+A `Compilation` runs a trace in plain Python until there is machine code, and is shared by the
+kernels that run it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from typing import Any
 
 import numpy as np
 
@@ -30,12 +29,25 @@ from dynamics_ros.kernels.llvm.source import emit as trace_module
 from dynamics_ros.kernels.llvm.source import emit_batch, scratch_size
 from dynamics_ros.kernels.process import compile_process
 from dynamics_ros.kernels.process import compile_queue as background
-from dynamics_ros.kernels.python_backend import PythonBackend
+from dynamics_ros.kernels.python_backend import PlainFunction
 
 QUICK_OPERATIONS = 100_000
 """Longer traces are compiled without optimization, which would take half a minute or more on a busy
 machine. Optimized code takes about 0.7 of the run time.
 """
+
+WAIT_OPERATIONS = 5000
+"""Traces of up to this many operations (about 0.15 s) are compiled before their first use."""
+
+BATCH_STATES = 32
+"""Smaller batches run state by state: they save too little time to pay for compilation."""
+
+PROTOTYPE = ctypes.CFUNCTYPE(
+    ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p
+)
+"""Type of ``batch`` in modules of `llvm.source`; that for one state ignores the scratch memory."""
+
+_log = logging.getLogger('dynamics_ros.kernels')
 
 
 def assemble(trace: Trace) -> bytes:
@@ -47,30 +59,16 @@ def assemble(trace: Trace) -> bytes:
     """
     target = llvm_compiler.platform()
 
+    @collector_paused()
     def ir() -> str:
-        with collector_paused():
-            return trace_module(trace, target)
+        return trace_module(trace, target)
 
-    # Equal traces give equal modules, so a module need not be printed to be found on disk.
-    if trace.origin:
-        return llvm_compiler.object_code(ir, trace.origin, _quickly(trace))
-    text = ir()
-    return llvm_compiler.object_code(lambda: text, text, _quickly(trace))
+    # Equal traces give equal modules.
+    return llvm_compiler.object_code(ir, trace.origin, _quickly(trace))
 
 
 def _quickly(trace: Trace) -> bool:
     return trace.operation_count > QUICK_OPERATIONS
-
-
-PROTOTYPE = ctypes.CFUNCTYPE(
-    ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p
-)
-"""Type of ``batch`` in modules of `llvm.source`; that for one state ignores the scratch memory."""
-
-BATCH_STATES = 32
-"""Smaller batches run state by state: they save too little time to pay for compilation."""
-
-_log = logging.getLogger('dynamics_ros.kernels')
 
 
 class _Function:
@@ -93,108 +91,19 @@ class _Function:
         return int(self._function(states, pointers, steps, scratch))
 
 
-class LlvmBackend:
-    """Trace compiled for this processor.
+class Compilation:
+    """Runner of a trace: plain Python at first, machine code once it is compiled.
 
     Code for batches, which computes one state in each vector lane, is compiled when a batch first
     asks for it.
 
     Attributes:
-        code: its function ``batch`` is a C function of a number of states, the addresses of the
-            arrays and their strides in bytes; it returns the number of states computed.
-    """
-
-    def __init__(self, trace: Trace, compile_later: Callable[[Callable[[], None]], None]) -> None:
-        """Compile a trace.
-
-        Args:
-            compile_later: schedules a function that compiles.
-
-        Raises:
-            CompilerUnavailableError: there is no compiler.
-            RuntimeError: compilation failed.
-        """
-        self._trace = trace
-        llvm_compiler.platform()
-        self.code = llvm_compiler.linked(compile_process.run(partial(assemble, trace)), ['batch'])
-        self._compile_later = compile_later
-        self._one_by_one = _Function(trace, self.code, 1)
-        self._batches: _Function | None = None
-        self._requested = 0
-
-    def run(
-        self,
-        arrays: Sequence[Array],
-        leading: tuple[int, ...],
-        results: Sequence[Array],
-        in_turn: bool = False,
-    ) -> bool:
-        """Fill the result arrays; return whether the trace allows all inputs and results.
-
-        Releases the GIL.
-
-        Args:
-            arrays: one per input, trailing axes contiguous, leading axes to be broadcast.
-            leading: the broadcast shape of the leading axes.
-            results: one per output, C-contiguous, not overlapping any other.
-            in_turn: whether states are computed one after the other, as where results are inputs of
-                the next state.
-        """
-        states = math.prod(leading)
-        described = [
-            arguments.over_states(x, leading, len(variable.shape))
-            for x, variable in zip(arrays, self._trace.inputs)
-        ]
-        described += [
-            (x, x.itemsize * variable.size) for x, variable in zip(results, self._trace.outputs)
-        ]
-        function = None if in_turn else self._batch(states)
-        starts = [address(x) for x, _ in described]
-        strides = [stride for _, stride in described]
-        return (function or self._one_by_one)(starts, strides, states) == states
-
-    def _batch(self, states: int) -> _Function | None:
-        """Return the code for a batch of this size; None while there is none."""
-        process = os.getpid()  # a forked process does not have the thread that compiles
-        if states >= BATCH_STATES and self._batches is None and self._requested != process:
-            self._requested = process
-            self._compile_later(self._compile_batch)
-        return self._batches
-
-    def _compile_batch(self) -> None:
-        trace = self._trace
-        try:
-            target = llvm_compiler.platform()
-            if target.lanes == 1 or self._batches is not None:
-                return
-            with collector_paused():
-                ir = emit_batch(trace, target)
-            code = llvm_compiler.compile_module(ir, ['batch'])
-            self._batches = _Function(trace, code, target.lanes)
-        except (CompilerUnavailableError, RuntimeError, OSError, MemoryError) as reason:
-            _log.warning('%s computes a batch state by state: %s', trace.name, reason)
-
-    def bind(self, slow_path: Callable[..., Any], bound: Array | None = None) -> Callable[..., Any]:
-        """Return the machine code as a function with a slow path.
-
-        Args:
-            bound: value of the trace's bound input; None if it has none.
-        """
-        return calls.call_of(self.code, self._trace, slow_path, bound)
-
-
-WAIT_OPERATIONS = 5000
-"""Traces of up to this many operations (about 0.15 s) are compiled before their first use."""
-
-
-class Compilation:
-    """Runner of a trace: plain Python at first, machine code once it is compiled.
-
-    Attributes:
         trace: the trace to run.
         backend: the requested backend: 'llvm', 'python' or 'auto'.
         plain: the plain Python function, used until there is machine code.
-        runner: the function or machine code that runs the trace now.
+        code: the machine code; None if there is none. Its function ``batch`` is a C function of a
+            number of states, the addresses of the arrays and their strides in bytes; it returns the
+            number of states computed.
         seconds: duration of the compilation [s]; 0 until it is finished.
     """
 
@@ -207,12 +116,14 @@ class Compilation:
         """
         self.trace = trace
         self.backend = backend
-        self.plain = PythonBackend(trace)
-        self.runner: LlvmBackend | PythonBackend = self.plain
+        self.plain = PlainFunction(trace)
+        self.code: MachineCode | None = None
         self.seconds = 0.0
+        self._one_by_one: _Function | None = None
+        self._batches: _Function | None = None
+        self._requested = 0
         self._wait = True if wait is None and backend == 'llvm' else wait
         self._finished = backend == 'python'
-        self._callbacks: list[Callable[[], None]] = []
         if not self._finished:
             reference = weakref.ref(self)
 
@@ -228,14 +139,10 @@ class Compilation:
 
     @property
     def finished(self) -> bool:
-        """Whether the compilation is over, so that ``runner`` no longer changes."""
-        self.resume()
-        return self._finished
-
-    def resume(self) -> None:
-        """Ensure that the compiler thread runs, also in a forked process."""
+        """Whether the compilation is over, so that ``code`` no longer changes."""
         if not self._finished:
-            background.resume()
+            background.resume()  # in a forked process there is no thread that compiles
+        return self._finished
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the compilation is finished; return whether it is.
@@ -248,13 +155,47 @@ class Compilation:
                 background.changed.wait_for(lambda: self._finished, timeout)
         return self._finished
 
-    def on_finished(self, callback: Callable[[], None]) -> None:
-        """Call a function just before the compilation counts as finished; now if it is finished."""
-        with background.changed:
-            if not self.finished:
-                self._callbacks.append(callback)
-                return
-        callback()
+    def run(
+        self,
+        arrays: Sequence[Array],
+        leading: tuple[int, ...],
+        results: Sequence[Array],
+        in_turn: bool = False,
+    ) -> bool:
+        """Fill the result arrays; return whether the trace allows all inputs and results.
+
+        Machine code releases the GIL.
+
+        Args:
+            arrays: one per input, trailing axes contiguous, leading axes to be broadcast.
+            leading: the broadcast shape of the leading axes.
+            results: one per output, C-contiguous, not overlapping any other.
+            in_turn: whether states are computed one after the other, as where results are inputs of
+                the next state; only for machine code.
+        """
+        function = self._one_by_one
+        if function is None:
+            return self.plain.run(arrays, leading, results)
+        states = math.prod(leading)
+        described = [
+            arguments.over_states(x, leading, len(variable.shape))
+            for x, variable in zip(arrays, self.trace.inputs)
+        ]
+        described += [
+            (x, x.itemsize * variable.size) for x, variable in zip(results, self.trace.outputs)
+        ]
+        if states >= BATCH_STATES and not in_turn:
+            function = self._batch() or function
+        starts = [address(x) for x, _ in described]
+        return function(starts, [stride for _, stride in described], states) == states
+
+    def _batch(self) -> _Function | None:
+        """Return the code for batches; None while there is none."""
+        process = os.getpid()  # a forked process does not have the thread that compiles
+        if self._batches is None and self._requested != process:
+            self._requested = process
+            self._run_when_fit(self._compile_batch)
+        return self._batches
 
     def _run_when_fit(self, job: Callable[[], None]) -> None:
         """Run a compilation job, now or in the background."""
@@ -268,36 +209,39 @@ class Compilation:
 
     def compile(self) -> None:
         """Replace plain Python by machine code where this is possible."""
-        started = time.perf_counter()
+        trace, started = self.trace, time.perf_counter()
         try:
-            runner = LlvmBackend(self.trace, self._run_when_fit)
+            llvm_compiler.platform()
+            code = llvm_compiler.linked(compile_process.run(partial(assemble, trace)), ['batch'])
+            self._one_by_one = _Function(trace, code, 1)
         except CompilerUnavailableError as reason:
             _warn_once(f'kernels run as plain Python, which is slower: {reason}')
         except Exception as reason:
             # Any failure leaves plain Python, which is correct; the compiler thread must go on.
-            _warn_once(f'{self.trace.name} runs as plain Python, which is slower: {reason}')
+            _warn_once(f'{trace.name} runs as plain Python, which is slower: {reason}')
         else:
             if calls.native is None:
                 _warn_once(f'kernels are called through ctypes, slower: {calls.why_not_native}')
-            self.runner = runner
+            self.code = code
             # Frees the memory of the plain functions that machine code has replaced.
-            self.plain = PythonBackend(self.trace)
+            self.plain = PlainFunction(trace)
         self.seconds = time.perf_counter() - started
-        while not self._finished:
-            with background.changed:
-                callbacks, self._callbacks = self._callbacks, []
-                if not callbacks:
-                    self._finished = True
-                    background.changed.notify_all()
-            for callback in callbacks:
-                self._call(callback)
+        with background.changed:
+            self._finished = True
+            background.changed.notify_all()
 
-    @staticmethod
-    def _call(callback: Callable[[], object]) -> None:
+    def _compile_batch(self) -> None:
+        trace = self.trace
         try:
-            callback()
-        except Exception:
-            _log.exception('a function that waited for a kernel raised')
+            target = llvm_compiler.platform()
+            if target.lanes == 1 or self._batches is not None:
+                return
+            with collector_paused():
+                ir = emit_batch(trace, target)
+            code = llvm_compiler.compile_module(ir, ['batch'])
+            self._batches = _Function(trace, code, target.lanes)
+        except (CompilerUnavailableError, RuntimeError, OSError, MemoryError) as reason:
+            _log.warning('%s computes a batch state by state: %s', trace.name, reason)
 
 
 @lru_cache(maxsize=1024)

@@ -8,22 +8,19 @@ import re
 import traceback
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.kernels import arguments
+from dynamics_ros.kernels import arguments, calls
 from dynamics_ros.kernels.arguments import Array
 from dynamics_ros.kernels.autodiff import derivative, hessian, pullback
-from dynamics_ros.kernels.compilation import Compilation, LlvmBackend
+from dynamics_ros.kernels.compilation import Compilation
 from dynamics_ros.kernels.graph.symbols import symbols
 from dynamics_ros.kernels.graph.trace import Shape, Trace
 from dynamics_ros.kernels.graph.tracing import trace
-from dynamics_ros.kernels.llvm.compiler import MachineCode
-from dynamics_ros.kernels.python_backend import PythonBackend
 
 BACKENDS = ('auto', 'llvm', 'python')
 
@@ -33,6 +30,7 @@ class Kernel:
 
     Attributes:
         trace: the compiled trace.
+        compilation: what runs it, shared by kernels with other bound values.
         bound: read-only value of the trace's bound input; None if it has none.
         call: same as calling the kernel, with less overhead; replaced once the kernel is ready.
     """
@@ -58,19 +56,19 @@ class Kernel:
 
     def _use(self, compilation: Compilation, bound: Array | None) -> None:
         self.trace = compilation.trace
+        self.compilation = compilation
         self.bound = bound
-        self._compilation = compilation
-        # The machine code's slow path holds no reference to this object, which avoids a cycle.
-        self._general = GeneralCall(compilation, bound)
+        self._general = GeneralCall(self)
         self.call: Callable[..., Any] = self._general
-        compilation.on_finished(partial(_take, weakref.ref(self)))
+        if compilation.finished:
+            self._take()
 
     def _take(self) -> None:
         """Set ``call`` to the machine code, if the compilation has made some."""
-        runner = self._compilation.runner
-        if not isinstance(runner, PythonBackend):
-            self._general.entry = runner.bind(_not_taken, self.bound)
-            self.call = runner.bind(self._general, self.bound)
+        code, general = self.compilation.code, self._general
+        if code is not None and general.entry is None:
+            general.entry = calls.call_of(code, self.trace, _not_taken, self.bound)
+            self.call = calls.call_of(code, self.trace, general, self.bound)
 
     def bound_to(self, values: Array) -> Kernel:
         """Return a kernel of the same machine code with other values of its bound input.
@@ -90,7 +88,7 @@ class Kernel:
                 expected = f'shape {variable.shape}'
             raise InvalidArgumentError('values', problem, expected)
         other: Kernel = object.__new__(type(self))
-        other._use(self._compilation, _fixed(np.array(values, dtype=np.float64)))
+        other._use(self.compilation, _fixed(np.array(values, dtype=np.float64)))
         return other
 
     def derivative(self, by: str, of: str = 'result', mode: str = 'auto') -> Kernel:
@@ -148,7 +146,7 @@ class Kernel:
 
     def _of(self, traced: Trace) -> Kernel:
         """Return the kernel of a trace with the same bound input, bound to this kernel's values."""
-        made = Kernel(traced, self._compilation.backend)
+        made = Kernel(traced, self.compilation.backend)
         return made if self.bound is None else made.bound_to(self.bound)
 
     @property
@@ -164,28 +162,20 @@ class Kernel:
     @property
     def backend(self) -> str:
         """The running backend, ``'llvm'`` (machine code) or ``'python'``."""
-        return 'python' if isinstance(self._compilation.runner, PythonBackend) else 'llvm'
+        return 'python' if self.compilation.code is None else 'llvm'
 
     @property
     def compile_seconds(self) -> float:
         """Compile time [s]; 0 until the kernel is ready."""
-        return self._compilation.seconds
+        return self.compilation.seconds
 
     @property
     def ready(self) -> bool:
-        """Whether compilation is over, so that the kernel will not become faster."""
-        return self._compilation.finished
-
-    @property
-    def runner(self) -> LlvmBackend | PythonBackend:
-        """The backend that computes now; replaced once the kernel is ready."""
-        return self._compilation.runner
-
-    @property
-    def machine_code(self) -> MachineCode | None:
-        """The compiled functions (see ``LlvmBackend.code``); None where plain Python runs."""
-        runner = self._compilation.runner
-        return None if isinstance(runner, PythonBackend) else runner.code
+        """Whether compilation is over, so that ``call`` is final."""
+        finished = self.compilation.finished
+        if finished:
+            self._take()
+        return finished
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the kernel is ready; return whether it is.
@@ -193,11 +183,8 @@ class Kernel:
         Args:
             timeout: longest time to wait [s]; None waits without limit.
         """
-        return self._compilation.wait(timeout)
-
-    def on_ready(self, callback: Callable[[], None]) -> None:
-        """Call a function from the compiler thread once ``call`` is final; now if it is."""
-        self._compilation.on_finished(callback)
+        self.compilation.wait(timeout)
+        return self.ready
 
     def __copy__(self) -> Kernel:
         return self  # kernels are immutable
@@ -207,7 +194,7 @@ class Kernel:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Machine code belongs to its process; an unpickled kernel compiles its own.
-        return _remade, (type(self), self.trace, self._compilation.backend, self.bound)
+        return _remade, (type(self), self.trace, self.compilation.backend, self.bound)
 
     def __repr__(self) -> str:
         inputs = ', '.join(f'{x.name}{x.shape}' for x in self.trace.arguments)
@@ -243,23 +230,27 @@ class Kernel:
             A function that runs machine code without Python in between; ``slow_path`` itself
             while there is no machine code.
         """
-        runner = self._compilation.runner
-        if isinstance(runner, PythonBackend):
+        code = self.compilation.code
+        if code is None:
             return slow_path
-        return runner.bind(slow_path, self.bound)
+        return calls.call_of(code, self.trace, slow_path, self.bound)
 
 
 class GeneralCall:
     """General call of a kernel: converts and broadcasts arguments, or raises a clear error.
 
+    Machine code calls it with what it does not take; a reference to the kernel would be a cycle.
+
     Attributes:
-        entry: call of the machine code that returns NotImplemented for what it does not take.
+        entry: call of the machine code that returns NotImplemented for what it does not take; None
+            while there is none.
     """
 
-    def __init__(self, compilation: Compilation, bound: Array | None) -> None:
-        self._compilation = compilation
-        self._bound = () if bound is None else (bound,)
-        self.entry: Callable[..., Any] = _not_taken
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = weakref.ref(kernel)
+        self._compilation = kernel.compilation
+        self._bound = () if kernel.bound is None else (kernel.bound,)
+        self.entry: Callable[..., Any] | None = None
 
     def _inputs(self, values: Sequence[Any]) -> tuple[list[Array], tuple[int, ...]]:
         """Return the arguments as arrays, and the broadcast shape of their leading axes."""
@@ -275,10 +266,11 @@ class GeneralCall:
     def __call__(self, *values: Any, out: Any = None) -> Any:
         """Compute, as ``Kernel.__call__``."""
         compilation = self._compilation
-        compilation.resume()
+        if self.entry is None and compilation.finished and (kernel := self._kernel()) is not None:
+            kernel._take()
         trace = compilation.trace
         arrays, leading = self._inputs(values)
-        if not leading and out is None:
+        if not leading and out is None and self.entry is not None:
             # Converted to what machine code takes, unless a number is not allowed.
             answer = self.entry(*[x if x.ndim else float(x) for x in arrays])
             if answer is not NotImplemented:
@@ -288,7 +280,7 @@ class GeneralCall:
         if 0 in leading:
             # With zero states, check the inputs that all states share.
             arguments.refuse_non_finite(trace.inputs, arrays)
-        if compilation.runner.run(arrays, leading, work):
+        if compilation.run(arrays, leading, work):
             return _returned(results, work, out)
         arguments.refuse_non_finite(trace.inputs, arrays)
         unmet = compilation.plain.unmet(arrays)
@@ -324,12 +316,6 @@ def _fixed(values: Array) -> Array:
     """Return an array made read-only, because several kernels may share it."""
     values.setflags(write=False)
     return values
-
-
-def _take(reference: weakref.ref[Kernel]) -> None:
-    kernel = reference()
-    if kernel is not None:
-        kernel._take()
 
 
 def _not_taken(*_: Any) -> Any:

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import arguments, calls
 from dynamics_ros.kernels.arguments import Array
-from dynamics_ros.kernels.compilation import LlvmBackend
 from dynamics_ros.kernels.graph.trace import Variable
 from dynamics_ros.kernels.kernel import Kernel
 from dynamics_ros.kernels.llvm.compiler import MachineCode
@@ -72,10 +71,7 @@ class Program:
             InvalidArgumentError: an array does not fit.
         """
         for step in steps:
-            if isinstance(step, Copy):
-                _check_copy(step)
-            else:
-                _check(step)
+            _check(step)
         self.steps = tuple(steps)
         self.final = all(isinstance(step, Copy) or step.kernel.ready for step in steps)
         self.run = self._machine_code() or self._run_one_by_one
@@ -113,7 +109,7 @@ class Program:
             if isinstance(step, Copy):
                 made.append((None, step))
                 continue
-            code, bound = step.kernel.machine_code, step.kernel.bound
+            code, bound = step.kernel.compilation.code, step.kernel.bound
             if code is None:
                 return None
             arrays = [*step.inputs, *([] if bound is None else [bound]), *step.outputs]
@@ -121,48 +117,38 @@ class Program:
         return calls.run_of(made)
 
 
-def _check(step: Step) -> None:
-    trace = step.kernel.trace
-    given = (*step.inputs, *step.outputs)
-    variables = (*trace.arguments, *trace.outputs)
-    if len(step.inputs) != len(trace.arguments) or len(step.outputs) != len(trace.outputs):
-        names = ', '.join(variable.name for variable in variables)
-        raise InvalidArgumentError('step', f'{len(given)} arrays for {trace.name}', names)
-    for array, variable in zip(given, variables):
-        _check_array(array, variable)
-    for i, output in enumerate(step.outputs):
-        _check_target(trace.outputs[i].name, output, [*step.inputs, *step.outputs[:i]])
+def _check(step: Step | Copy) -> None:
+    """Check the arrays of a step.
 
-
-def _check_copy(copy: Copy) -> None:
-    variable = Variable('copy', (copy.source.size,))
-    _check_array(copy.source, variable)
-    _check_array(copy.target, variable, (np.float64, np.uint8))
-    _check_target('copy', copy.target, [copy.source])
-
-
-def _check_target(name: str, array: NDArray[Any], others: Sequence[NDArray[Any]]) -> None:
-    if not array.flags.writeable:
-        raise InvalidArgumentError(name, 'read-only', 'a writeable array')
-    if any(np.may_share_memory(array, other) for other in others):
-        problem = 'shares memory with another array of the step'
-        raise InvalidArgumentError(name, problem, 'an array of its own')
-
-
-def _check_array(
-    array: NDArray[Any], variable: Variable, types: Sequence[type] = (np.float64,)
-) -> None:
-    flags = array.flags
-    if (
-        array.dtype not in types
-        or not (flags.c_contiguous and flags.aligned)
-        or array.size != variable.size
-    ):
-        raise InvalidArgumentError(
-            variable.name,
-            f'{array.dtype} array of shape {array.shape}',
-            f'a C-contiguous float64 array of {variable.size} numbers',
-        )
+    Raises:
+        InvalidArgumentError: an array does not fit.
+    """
+    if isinstance(step, Copy):
+        variables = [Variable('copy', (step.source.size,))] * 2
+        given, taken = [*step], 1
+    else:
+        trace, taken = step.kernel.trace, len(step.inputs)
+        variables, given = [*trace.arguments, *trace.outputs], [*step.inputs, *step.outputs]
+        if (taken, len(given)) != (len(trace.arguments), len(variables)):
+            names = ', '.join(variable.name for variable in variables)
+            raise InvalidArgumentError('step', f'{len(given)} arrays for {trace.name}', names)
+    for i, (array, variable) in enumerate(zip(given, variables)):
+        flags, flagged = array.flags, isinstance(step, Copy) and i and array.dtype == np.uint8
+        if (
+            not (array.dtype == np.float64 or flagged)
+            or not (flags.c_contiguous and flags.aligned)
+            or array.size != variable.size
+        ):
+            raise InvalidArgumentError(
+                variable.name,
+                f'{array.dtype} array of shape {array.shape}',
+                f'a C-contiguous float64 array of {variable.size} numbers',
+            )
+        if i >= taken and not flags.writeable:
+            raise InvalidArgumentError(variable.name, 'read-only', 'a writeable array')
+        if i >= taken and any(np.may_share_memory(array, other) for other in given[:i]):
+            problem = 'shares memory with another array of the step'
+            raise InvalidArgumentError(variable.name, problem, 'an array of its own')
 
 
 MEMORY, NEXT = 'memory', 'next_memory'
@@ -211,9 +197,8 @@ class InTurn:
         chain = np.empty((count + 1, *trace.arguments[before].shape))
         chain[0], results[self._after] = arrays[before], chain[1:]
         arrays[before] = chain[:-1]
-        run = kernel.runner
-        bound = [] if kernel.bound is None else [kernel.bound]
-        if isinstance(run, LlvmBackend) and run.run([*arrays, *bound], (count,), results, True):
+        run, bound = kernel.compilation, [] if kernel.bound is None else [kernel.bound]
+        if run.code is not None and run.run([*arrays, *bound], (count,), results, True):
             return tuple(results)
         for i in range(count):
             # Without machine code, or if a state is refused: the ordinary call raises the error.

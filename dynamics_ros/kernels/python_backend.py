@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Traces as plain Python: as text, as functions, and as a backend that needs no compiler."""
+"""Traces as plain Python, which needs no compiler: as text and as functions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,25 @@ from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels.arguments import Array
 from dynamics_ros.kernels.graph.operations import ARRAY_FUNCTIONS, SCALAR_FUNCTIONS
 from dynamics_ros.kernels.graph.trace import UNIT_QUATERNION_TOLERANCE, Trace
-from dynamics_ros.kernels.source import Assignment, PrintedStep, header, printed
+from dynamics_ros.kernels.source import Language, Printed, header
+
+PYTHON = Language(
+    text_of='python',
+    value='{name} = {text}',
+    condition='{name} = {text}',
+    loop=(
+        '{name} = {first}',
+        '{going} = 1.0',
+        'for {turn} in range({limit}):',
+        '{body}',
+        '    {next} = select({going}, {text}, {name})',
+        '    {going} = {going} * {go_on}',
+        '    {name} = {next}',
+        # A loop over many states runs until all have ended.
+        '    if not some({going}):',
+        '        break',
+    ),
+)
 
 
 def function_name(trace: Trace) -> str:
@@ -26,7 +44,7 @@ def function_name(trace: Trace) -> str:
 
 def python_source(trace: Trace) -> str:
     """Return a trace as the source of a plain Python function of flat lists."""
-    text = printed(trace, lambda operation: operation.python, ())
+    text = Printed(trace, PYTHON)
     first, *rest = [line.replace('\\', '\\\\').replace('"', "'") for line in header(trace)]
     lines = [f'def {function_name(trace)}({", ".join(text.arguments)}):']
     lines += [f'    """{first}', *[f'    {line}'.rstrip() for line in rest], '    """']
@@ -35,7 +53,7 @@ def python_source(trace: Trace) -> str:
         if variable.shape and names:
             lines.append(f'    ({", ".join(names)},) = {argument}')
     lines += ['    # Intermediates']
-    lines += [f'    {line}' for step in text.steps for line in _step(step)]
+    lines += [f'    {line}' for step in text.steps for line in step.lines]
     lines += ['    # Outputs']
     for variable, name, values in zip(trace.outputs, text.output_names, text.results):
         value = f'[{", ".join(values)}]' if variable.shape else values[0]
@@ -44,25 +62,15 @@ def python_source(trace: Trace) -> str:
     return '\n'.join(lines) + '\n'
 
 
-def _step(step: PrintedStep) -> list[str]:
-    """Return the lines of an intermediate; a loop over many states runs until all have ended."""
-    if isinstance(step, Assignment):
-        return [f'{step.name} = {step.text}']
-    going = step.going
-    kept = [f'select({going}, {x}, {y})' for x, y in zip(step.following, step.state)]
-    return [
-        *[f'{name} = {text}' for name, text in zip(step.state, step.initial)],
-        f'{going} = 1.0',
-        f'for {step.turn} in range({step.limit}):',
-        *[f'    {line}' for inner in step.steps for line in _step(inner)],
-        f'    {", ".join([*step.state, going])} = {", ".join([*kept, f"{going} * {step.go_on}"])}',
-        f'    if not some({going}):',
-        '        break',
-    ]
+ARRAY_STATES = 16
+"""From this many states on, the function is faster on arrays than state by state."""
 
 
 class PlainFunction:
-    """Printed Python function of a trace, on floats or arrays; created when first called."""
+    """Trace as a Python function, on floats for a few states and on arrays for many.
+
+    The function is printed when it is first called.
+    """
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
@@ -81,14 +89,6 @@ class PlainFunction:
         """
         return self._of_floats(*arguments)
 
-    def of_arrays(self, *arguments: Any) -> Any:
-        """Return the outputs of many states at once, by the same function on arrays.
-
-        Takes an array with one element per state in place of each float. Operations that Python
-        refuses (division by zero, square root of a negative number) give inf or NaN here.
-        """
-        return self._of_arrays(*arguments)
-
     @computed_once
     def _of_floats(self) -> FunctionType:
         trace = self._trace
@@ -98,19 +98,12 @@ class PlainFunction:
 
     @computed_once
     def _of_arrays(self) -> FunctionType:
+        """The same function of arrays with one element per state in place of each float.
+
+        Operations that Python refuses (division by zero, square root of a negative number) give inf
+        or NaN here.
+        """
         return FunctionType(self._of_floats.__code__, dict(ARRAY_FUNCTIONS), self._trace.name)
-
-
-ARRAY_STATES = 16
-"""From this many states on, the function is faster on arrays than state by state."""
-
-
-class PythonBackend:
-    """Trace as a Python function, run on floats for a few states and on arrays for many."""
-
-    def __init__(self, trace: Trace) -> None:
-        self._trace = trace
-        self._function = PlainFunction(trace)
 
     def run(
         self, arrays: Sequence[Array], leading: tuple[int, ...], results: Sequence[Array]
@@ -122,14 +115,25 @@ class PythonBackend:
             leading: the broadcast shape of the leading axes.
             results: one per output, C-contiguous, shape (leading + output shape).
         """
-        if not all(np.isfinite(x).all() for x in arrays):
+        trace, states = self._trace, math.prod(leading)
+        if not all(np.isfinite(x).all() for x in arrays) or self.unmet(arrays) is not None:
             return False
-        if self.unmet(arrays) is not None:
-            return False
-        self._compute(arrays, leading, results)
-        if self._trace.finite_results is None:
-            return True
-        return all(bool(np.isfinite(x).all()) for x in results)
+        columns = [
+            np.broadcast_to(x, leading + variable.shape).reshape(states, variable.size)
+            for x, variable in zip(arrays, trace.inputs)
+        ]
+        targets = [x.reshape(states, variable.size) for x, variable in zip(results, trace.outputs)]
+        if states >= ARRAY_STATES:
+            self._run_arrays(columns, targets)
+        else:
+            for i in range(states):
+                try:
+                    self._run_state([x[i] for x in columns], [x[i] for x in targets])
+                except (ArithmeticError, ValueError):
+                    # Machine code and arrays return inf or NaN here, as IEEE 754 defines.
+                    one = slice(i, i + 1)
+                    self._run_arrays([x[one] for x in columns], [x[one] for x in targets])
+        return trace.finite_results is None or all(bool(np.isfinite(x).all()) for x in results)
 
     def unmet(self, arrays: Sequence[Array]) -> Exception | None:
         """Return the error of the first quaternion that is not of length 1.
@@ -148,35 +152,8 @@ class PythonBackend:
                 return InvalidArgumentError(name, f'quaternion of length {problem:.6g}', expected)
         return None
 
-    def _rows(self, arrays: Sequence[Array], leading: tuple[int, ...]) -> list[Array]:
-        """Return for each input the elements of each state, (states, elements)."""
-        states = math.prod(leading)
-        return [
-            np.broadcast_to(x, leading + variable.shape).reshape(states, variable.size)
-            for x, variable in zip(arrays, self._trace.inputs)
-        ]
-
-    def _compute(
-        self, arrays: Sequence[Array], leading: tuple[int, ...], results: Sequence[Array]
-    ) -> None:
-        states = math.prod(leading)
-        columns = self._rows(arrays, leading)
-        targets = [
-            x.reshape(states, variable.size) for x, variable in zip(results, self._trace.outputs)
-        ]
-        if states >= ARRAY_STATES:
-            self._run_arrays(columns, targets)
-            return
-        for i in range(states):
-            try:
-                self._run_state([x[i] for x in columns], [x[i] for x in targets])
-            except (ArithmeticError, ValueError):
-                # Machine code and arrays return inf or NaN here, as IEEE 754 defines.
-                one = slice(i, i + 1)
-                self._run_arrays([x[one] for x in columns], [x[one] for x in targets])
-
     def _run_state(self, state: Sequence[Array], targets: Sequence[Array]) -> None:
-        values = self._function(
+        values = self._of_floats(
             *[
                 x.item() if variable.shape == () else x.tolist()
                 for x, variable in zip(state, self._trace.inputs)
@@ -187,7 +164,7 @@ class PythonBackend:
 
     def _run_arrays(self, columns: Sequence[Array], targets: Sequence[Array]) -> None:
         with np.errstate(all='ignore'):
-            values = self._function.of_arrays(
+            values = self._of_arrays(
                 *[
                     x[:, 0] if variable.shape == () else list(x.T)
                     for x, variable in zip(columns, self._trace.inputs)

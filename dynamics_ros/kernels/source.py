@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from dynamics_ros.errors import InvalidArgumentError
@@ -24,59 +24,16 @@ INLINE_LENGTH = 40
 """Longest text of a value used once that is written inline where it is used."""
 
 
-class Assignment(NamedTuple):
-    """Intermediate value: its operation, its name and its right-hand side."""
-
-    operation: Operation
-    name: str
-    text: str
-
-
-class Turns(NamedTuple):
-    """Printed loop.
+class Step(NamedTuple):
+    """Printed intermediate value or loop.
 
     Attributes:
-        limit: the largest number of iterations.
-        state: names of the state.
-        initial: the texts of the initial state.
-        steps: the intermediates of an iteration.
-        following: the texts of the next state.
-        next_names: names for the next state, for languages that need them.
-        go_on: the text that is 1 to continue and 0 to end.
-        going: name of the flag that the loop continues.
-        turn: name of the iteration counter.
+        lines: its text.
+        made: the names that later steps may read, and whether they are conditions.
     """
 
-    limit: int
-    state: list[str]
-    initial: list[str]
-    steps: list[PrintedStep]
-    following: list[str]
-    next_names: list[str]
-    go_on: str
-    going: str
-    turn: str
-
-
-PrintedStep = Assignment | Turns
-
-
-class Printed(NamedTuple):
-    """Text of a trace, ready for layout in a language.
-
-    Attributes:
-        arguments: a unique name for each input.
-        elements: for each input the names of its elements.
-        steps: the intermediates.
-        results: for each output the text of its elements.
-        output_names: a unique name for each output.
-    """
-
-    arguments: list[str]
-    elements: list[list[str]]
-    steps: list[PrintedStep]
-    results: list[list[str]]
-    output_names: list[str]
+    lines: list[str]
+    made: list[tuple[str, bool]]
 
 
 def header(trace: Trace) -> list[str]:
@@ -97,62 +54,83 @@ def _shape_text(variable: Variable) -> str:
     return f'({" x ".join(map(str, variable.shape))})' if variable.shape else '(scalar)'
 
 
-def printed(
-    trace: Trace,
-    text_of: Callable[[Operation], str],
-    reserved: Collection[str],
-    indexed: bool = False,
-) -> Printed:
-    """Return the text of a trace.
+class Language(NamedTuple):
+    """Texts of a programming language.
 
-    Args:
-        text_of: the format of an operation in the language.
+    Attributes:
+        text_of: the attribute of `Operation` with its text.
+        value, condition: the line that gives a ``{text}`` a ``{name}``.
+        loop: the lines of a loop of at most ``{limit}`` turns, which counts them as ``{turn}``
+            while ``{going}``. A line with ``{name}`` or ``{next}`` is there for each value of the
+            state, ``{first}`` at the beginning and ``{text}`` after a turn. ``{body}`` stands for
+            the intermediates of a turn, ``{go_on}`` is 1 to continue and 0 to end.
         reserved: names that the language or the surrounding text needs.
-        indexed: write input elements as ``q[3]`` instead of giving them names such as ``q3``.
+        indexed: whether input elements are written as ``q[3]`` instead of having names such as
+            ``q3``.
     """
-    printer = _Printer(text_of, {*reserved, *SCALAR_FUNCTIONS, trace.name})
-    arguments = [printer.free(x.name) for x in trace.inputs]
-    elements = []
-    for variable, name in zip(trace.inputs, arguments):
-        if not variable.shape:
-            elements.append([name])
-        elif indexed:
-            elements.append([f'{name}[{i}]' for i in range(variable.size)])
-        else:
-            elements.append([printer.free(variable.name + i) for i in _suffixes(variable.shape)])
-    output_names = [printer.free(x.name) for x in trace.outputs]
-    steps, flat = printer.line(trace, [name for names in elements for name in names])
-    values = iter(flat)
-    results = [[next(values) for _ in range(x.size)] for x in trace.outputs]
-    return Printed(arguments, elements, steps, results, output_names)
+
+    text_of: str
+    value: str
+    condition: str
+    loop: tuple[str, ...]
+    reserved: Collection[str] = ()
+    indexed: bool = False
 
 
-class _Printer:
-    """Printer of straight lines with unique names."""
+class Printed:
+    """Text of a trace with unique names, ready for layout.
 
-    def __init__(self, text_of: Callable[[Operation], str], taken: set[str]) -> None:
-        self.text_of = text_of
-        self.taken = taken
-        self.count = 0
+    Attributes:
+        arguments: a unique name for each input.
+        elements: for each input the names of its elements.
+        output_names: a unique name for each output.
+        steps: the intermediates.
+        results: for each output the text of its elements.
+    """
 
-    def free(self, name: str) -> str:
-        while name in self.taken:
+    def __init__(self, trace: Trace, language: Language) -> None:
+        self._language = language
+        self._taken = {*language.reserved, *SCALAR_FUNCTIONS, trace.name}
+        self._count = 0
+        self.arguments = [self._free(x.name) for x in trace.inputs]
+        self.elements = []
+        for variable, name in zip(trace.inputs, self.arguments):
+            if not variable.shape:
+                names = [name]
+            elif language.indexed:
+                names = [f'{name}[{i}]' for i in range(variable.size)]
+            else:
+                names = [self._free(variable.name + i) for i in _suffixes(variable.shape)]
+            self.elements.append(names)
+        self.output_names = [self._free(x.name) for x in trace.outputs]
+        self.steps, flat = self._line(trace, [x for names in self.elements for x in names])
+        values = iter(flat)
+        self.results = [[next(values) for _ in range(x.size)] for x in trace.outputs]
+
+    def _free(self, name: str) -> str:
+        """Return a name that nothing has yet."""
+        while name in self._taken:
             name += '_'
-        self.taken.add(name)
+        self._taken.add(name)
         return name
 
-    def line(self, trace: Trace, inputs: list[str]) -> tuple[list[PrintedStep], list[str]]:
+    def _name(self) -> str:
+        """Return the name of another value."""
+        self._count += 1
+        return self._free(f't{self._count - 1}')
+
+    def _line(self, trace: Trace, inputs: list[str]) -> tuple[list[Step], list[str]]:
         """Return the intermediates and the texts of the results.
 
         Args:
             inputs: the names of all input elements.
         """
-        uses = _uses(trace)
+        language, uses = self._language, _uses(trace)
         # For each node its name or text, and the precedence of the text; for a loop its state.
         texts = list(inputs)
         tightness = [CALL] * len(texts)
         states: dict[int, list[str]] = {}
-        steps: list[PrintedStep] = []
+        steps: list[Step] = []
         for position in range(len(texts), len(trace.nodes)):
             operation, operands = trace.nodes[position]
             parts = []
@@ -164,36 +142,43 @@ class _Printer:
                 else:
                     parts.append(texts[x])
             if isinstance(operation, Loop):
-                turns = self.turns(operation, parts)
-                steps.append(turns)
-                states[position] = turns.state
+                step = self._loop(operation, parts)
+                states[position] = [name for name, _ in step.made]
+                steps.append(step)
                 text, named = '', False
             elif operation is ELEMENT:
                 text, named = states[int(operands[0])][int(operands[1])], False
             else:
-                text = self.text_of(operation).format(*parts)
+                text = getattr(operation, language.text_of).format(*parts)
                 named = uses[position] > 1 or len(text) > INLINE_LENGTH
             if named:
-                name = self.name()
-                steps.append(Assignment(operation, name, text))
+                name, condition = self._name(), operation.condition
+                line = language.condition if condition else language.value
+                steps.append(Step([line.format(name=name, text=text)], [(name, condition)]))
                 text = name
             texts.append(text)
             tightness.append(CALL if named else operation.precedence)
         return steps, [texts[x] if isinstance(x, int) else repr(x) for x in trace.results]
 
-    def name(self) -> str:
-        self.count += 1
-        return self.free(f't{self.count - 1}')
-
-    def turns(self, loop: Loop, operands: list[str]) -> Turns:
+    def _loop(self, loop: Loop, operands: list[str]) -> Step:
+        """Return a loop from the texts of its initial state and of its captured values."""
         size = loop.body.outputs[0].size
-        state = [self.name() for _ in range(size)]
-        going, turn = self.free('going'), self.free('turn')
-        steps, results = self.line(loop.body, [*state, *operands[size:]])
-        *following, go_on = results
-        next_names = [self.name() for _ in range(size)]
-        first = operands[:size]
-        return Turns(loop.limit, state, first, steps, following, next_names, go_on, going, turn)
+        state, following = ([self._name() for _ in range(size)] for _ in range(2))
+        going, turn = self._free('going'), self._free('turn')
+        inside, results = self._line(loop.body, [*state, *operands[size:]])
+        *texts, go_on = results
+        fields = {'limit': loop.limit, 'going': going, 'turn': turn, 'go_on': go_on}
+        lines = []
+        for line in self._language.loop:
+            if line == '{body}':
+                lines += [f'    {x}' for step in inside for x in step.lines]
+            elif '{name}' in line or '{next}' in line:
+                for name, later, first, text in zip(state, following, operands, texts):
+                    own = {'name': name, 'next': later, 'first': first, 'text': text}
+                    lines.append(line.format(**own, **fields))
+            else:
+                lines.append(line.format(**fields))
+        return Step(lines, [(name, False) for name in state])
 
 
 def _uses(trace: Trace) -> list[int]:
@@ -261,6 +246,24 @@ time ceil cosh erf fabsf fma fmod hypot ldexp lgamma log10 log2 modf round sinh 
 """C library functions that programs call, whose names are therefore taken."""
 
 
+C = Language(
+    text_of='c',
+    value='const double {name} = {text};',
+    condition='const int {name} = {text};',
+    loop=(
+        'double {name} = {first};',
+        'for (int {turn} = 0, {going} = 1; {going} && {turn} < {limit}; ++{turn}) {{',
+        '{body}',
+        '    const double {next} = {text};',
+        '    {going} = {go_on} != 0.0;',
+        '    {name} = {next};',
+        '}}',
+    ),
+    reserved=RESERVED,
+    indexed=True,
+)
+
+
 class CFunction(NamedTuple):
     """Trace as a C function.
 
@@ -312,7 +315,7 @@ def c_function(trace: Trace) -> CFunction:
     if trace.name in RESERVED or trace.name in LIBRARY:
         expected = 'a name of its own for the function, such as by compile(..., name=...)'
         raise InvalidArgumentError('name', f'{trace.name!r} is a word of C', expected)
-    text = printed(trace, lambda operation: operation.c, RESERVED, indexed=True)
+    text = Printed(trace, C)
     inputs = {
         name: f'const {_array(name, x)}' if x.shape else f'double {name}'
         for x, name in zip(trace.inputs, text.arguments)
@@ -335,7 +338,7 @@ def c_function(trace: Trace) -> CFunction:
 
 
 def _intermediates(
-    name: str, steps: Sequence[PrintedStep], results: Sequence[str], arrays: Mapping[str, str]
+    name: str, steps: Sequence[Step], results: Sequence[str], arrays: Mapping[str, str]
 ) -> tuple[list[str], list[str], list[str], int]:
     """Return functions, the lines that call them or compute, remaining results, and memory size.
 
@@ -348,10 +351,10 @@ def _intermediates(
         arrays: the declaration of each input and output by its name.
     """
     pieces = cut(steps, part_count(len(steps), PART_STEPS))
-    bodies = [[line for step in piece for line in _step(step)] for piece in pieces]
+    bodies = [[line for step in piece for line in step.lines] for piece in pieces]
     if len(bodies) == 1:
         return [], bodies[0], list(results), 0
-    made = [[x for step in piece for x in _made(step)] for piece in pieces]
+    made = [[x for step in piece for x in step.made] for piece in pieces]
     maker = {x: part for part, names in enumerate(made) for x, _ in names}
     rest: list[str] = []
     for line in results:
@@ -392,13 +395,6 @@ def _words(lines: Iterable[str]) -> set[str]:
     return {word for line in lines for word in re.findall(r'[A-Za-z_]\w*', line)}
 
 
-def _made(step: PrintedStep) -> list[tuple[str, bool]]:
-    """Return the names that later steps may read, and whether they are conditions."""
-    if isinstance(step, Assignment):
-        return [(step.name, step.operation.condition)]
-    return [(name, False) for name in step.state]
-
-
 def _array(name: str, variable: Variable) -> str:
     # Neither C nor C++ has arrays of no elements.
     return f'double {name}[{variable.size}]' if variable.size else f'double *{name}'
@@ -415,20 +411,3 @@ def _unread(trace: Trace, names: Iterable[str]) -> list[str]:
             unread.append(name)
         first += variable.size
     return unread
-
-
-def _step(step: PrintedStep) -> list[str]:
-    """Return the lines of an intermediate."""
-    if isinstance(step, Assignment):
-        kind = 'int' if step.operation.condition else 'double'
-        return [f'const {kind} {step.name} = {step.text};']
-    going, turn = step.going, step.turn
-    return [
-        *[f'double {name} = {text};' for name, text in zip(step.state, step.initial)],
-        f'for (int {turn} = 0, {going} = 1; {going} && {turn} < {step.limit}; ++{turn}) {{',
-        *[f'    {line}' for inner in step.steps for line in _step(inner)],
-        *[f'    const double {a} = {b};' for a, b in zip(step.next_names, step.following)],
-        f'    {going} = {step.go_on} != 0.0;',
-        *[f'    {a} = {b};' for a, b in zip(step.state, step.next_names)],
-        '}',
-    ]

@@ -125,15 +125,6 @@ def finite_vector(argument: str, value: ArrayLike, size: int) -> NDArray[np.floa
     return _array(argument, value, (size,), many=False)
 
 
-def finite_vectors(argument: str, value: ArrayLike, size: int) -> NDArray[np.float64]:
-    """Return one vector of finite numbers or many: shape (..., size).
-
-    Raises:
-        InvalidArgumentError: names the argument.
-    """
-    return _array(argument, value, (size,))
-
-
 def finite_arrays(argument: str, value: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
     """Return one array of finite numbers or many over leading axes: shape (..., *shape).
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +20,7 @@ from dynamics_ros.kernels.graph.symbols import is_symbolic, symbols
 from dynamics_ros.model import Model
 from dynamics_ros.model.doubts import LOG
 from dynamics_ros.model.hardened_xml import quoted
-from dynamics_ros.multibody.kernel_set import KernelSet, Parameters
+from dynamics_ros.multibody.kernel_set import KernelSet
 
 Wrenches = Mapping[str, ArrayLike]
 
@@ -89,8 +89,9 @@ class KernelMethods:
         model: the Model.
     """
 
-    _FIXED: ClassVar[frozenset[str]] = frozenset({'model', 'nq', 'nv'})
-    """Attributes that cannot be reassigned, because kernels and other attributes depend on them."""
+    _own: frozenset[str] = frozenset()
+    """Attributes without those of a subclass. Public ones cannot be reassigned, because kernels and
+    other attributes depend on them."""
 
     _complete = False
     """Whether attributes that no class declares are refused."""
@@ -130,14 +131,13 @@ class KernelMethods:
         return sorted(x for x in super().__dir__() if x[0] != '_' and x not in _INTERNAL)
 
     def _refuse_change_of(self, name: str) -> None:
-        if name in self._FIXED and name in self.__dict__:
+        if name in self._own and name[0] != '_':
             raise FixedAttributeError(name, MAKERS)
 
     def _use(self, kernels: KernelSet) -> None:
         """Replace the kernel set by another one of the same model, before its first use."""
         self._kernel_set = kernels
         self._direct_calls = kernels.direct_calls
-        self._parametric: dict[str, KernelSet] = {}
 
     @property
     def backend(self) -> str:
@@ -153,24 +153,13 @@ class KernelMethods:
         """Return whether all kernels have been compiled, each given by its name and options."""
         return self._kernel_set.has(keys)
 
-    def kernel(self, name: str, *options: str, parameters: str = '') -> Kernel:
+    def kernel(self, name: str, *options: str) -> Kernel:
         """Return a compiled function by name, for callers that keep their own arrays.
 
         Args:
             name, options: such as 'inverse_dynamics', or 'jacobian', a frame and a reference.
-            parameters: makes these values one more input at the end, so that the kernel is compiled
-                once for all values; everything else of the robot is constant. 'inertias': the
-                inertial parameters of all bodies (bodies, 10) in the order of ``regressor``, masses
-                above zero. 'gravity': gravity (3) [m/s^2] in the root frame.
         """
-        if not parameters:
-            return self._kernel_set.kernel((name, *options))
-        inputs = Parameters.explicit(parameters)
-        kernels = self._parametric.get(parameters)
-        if kernels is None:
-            made = KernelSet(self.model, self._kernel_set.backend, inputs)
-            kernels = self._parametric.setdefault(parameters, made)
-        return kernels.kernel((name, *options))
+        return self._kernel_set.kernel((name, *options))
 
     def _run(self, key: Key, *arrays: ArrayLike, out: Any = None) -> Any:
         """Run the kernel of a key; compiles it the first time.
@@ -191,7 +180,7 @@ class KernelMethods:
             return _of_symbols(self.model, key, arrays)
         try:
             known = self._kernel_set.kernels.get(key)
-            call = (known or self._kernel_set.kernel(key)).call
+            call = self._kernel_set.call(key)
         except (TypeError, ValueError):
             # A frame or reference that cannot be part of a key: the definition raises the error.
             names = ('q', 'v', 'a')[: len(arrays)]
@@ -204,7 +193,7 @@ class KernelMethods:
             raise
         result = call(*arrays) if out is None else call(*arrays, out=out)
         # Nodes have adjustable robots, and check every state themselves.
-        if known is None and not self._warned and not self._kernel_set.parameters.kind:
+        if known is None and not self._warned and not self._kernel_set.parameters.size:
             self._warn_of_degrees(arrays)
         return result
 

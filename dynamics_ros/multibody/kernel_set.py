@@ -8,8 +8,8 @@ last input.
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Iterable, Mapping
+import pickle
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from dynamics_ros.algorithms.quantity import DEFAULT_REFERENCE, DEFINITIONS, Key, Options, define
 from dynamics_ros.errors import InvalidArgumentError, SingularError
-from dynamics_ros.kernels import Kernel, Trace, trace, trace_cache
+from dynamics_ros.kernels import Kernel, Trace, trace
 from dynamics_ros.kernels.kernel import BACKENDS
-from dynamics_ros.kernels.process import compile_process
+from dynamics_ros.kernels.process import compile_process, disk_cache
 from dynamics_ros.kernels.process.system import FreshLock
 from dynamics_ros.model import ROOT, Model
 from dynamics_ros.multibody.arguments import overflow
@@ -36,55 +36,32 @@ INERTIA = 10
 """Numbers of the inertia of a body."""
 
 
-EXPLICIT = ('inertias', 'gravity')
-"""Kinds of parameters that callers pass."""
-
-
 @dataclass(frozen=True)
 class Parameters:
-    """Numbers of a model that are the last input of its kernels; all others are constants.
+    """Numbers of a model that are the last input of its kernels, bound to those of a robot.
+
+    They are gravity (3), and for each of some bodies m, c (3), Ixx Ixy Iyy Ixz Iyz Izz about c.
+    This form needs no division, so a massless body is no exception.
 
     Attributes:
-        kind: '' for none; 'gravity' and 'inertias' are passed by callers: gravity (3), and inertial
-            parameters (bodies, 10) in the order of ``regressor``. 'adjustable' ones are bound to
-            the robot: gravity (3), and for each of some bodies m, c (3), Ixx Ixy Iyy Ixz Iyz Izz
-            about c. This form needs no division, so a massless body is no exception.
-        bodies: indices of the bodies with adjustable inertia; the root never moves.
+        bodies: indices of these bodies, the root never moves; None if all numbers are constants.
     """
 
-    kind: str = ''
-    bodies: tuple[int, ...] = ()
+    bodies: tuple[int, ...] | None = None
 
     @classmethod
     def adjustable(cls, bodies: Iterable[int]) -> Parameters:
         """Return those of gravity and of the inertias of some bodies."""
-        return cls('adjustable', tuple(sorted({*bodies} - {ROOT})))
-
-    @classmethod
-    def explicit(cls, name: str) -> Parameters:
-        """Return the parameters that callers pass under a name.
-
-        Raises:
-            InvalidArgumentError: the name is unknown.
-        """
-        if not isinstance(name, str) or name not in EXPLICIT:
-            raise InvalidArgumentError('parameters', repr(name), f'one of {EXPLICIT}')
-        return cls(name)
+        return cls(tuple(sorted({*bodies} - {ROOT})))
 
     @property
-    def bound(self) -> bool:
-        """Whether a robot passes their numbers."""
-        return self.kind == 'adjustable'
-
-    def shape(self, model: Model) -> tuple[int, ...] | None:
-        """Return the shape of the input; None if kernels have none."""
-        if self.kind == 'inertias':
-            return len(model.joints), INERTIA
-        return (3 + INERTIA * len(self.bodies),) if self.kind else None
+    def size(self) -> int:
+        """Size of the input; 0 if kernels have none."""
+        return 0 if self.bodies is None else 3 + INERTIA * len(self.bodies)
 
     def numbers(self, model: Model) -> Array | None:
-        """Return the bound value of the input for a model."""
-        if not self.bound:
+        """Return the bound value of the input for a model; None if kernels have none."""
+        if self.bodies is None:
             return None
         found: list[Scalar] = [*model.gravity]
         for body in self.bodies:
@@ -95,10 +72,8 @@ class Parameters:
 
     def model(self, model: Model, parameters: Any) -> Model:
         """Return the model with these numbers."""
-        if self.kind == 'inertias':
-            return replace(model, inertias=tuple(map(Inertia.of_parameters, parameters)))
         inertias = list(model.inertias)
-        for i, body in enumerate(self.bodies):
+        for i, body in enumerate(self.bodies or ()):
             start = 3 + INERTIA * i
             mass, x, y, z, xx, xy, yy, xz, yz, zz = parameters[start : start + INERTIA]
             rotational = Matrix3(((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
@@ -107,20 +82,22 @@ class Parameters:
 
     def rest(self, model: Model) -> Model:
         """Return the model without the numbers that parameters replace."""
-        shape = self.shape(model)
-        return model if shape is None else self.model(model, np.zeros(shape).tolist())
+        return self.model(model, [0.0] * self.size) if self.size else model
 
     def fits(self, model: Model, other: Model) -> bool:
         """Return whether kernels of one model also compute the other, with its own numbers."""
-        if not self.bound or model.joints is not other.joints or model.frames is not other.frames:
+        bodies = self.bodies
+        same = model.joints is other.joints and model.frames is other.frames
+        if bodies is None or not same:
             return False
         pairs = enumerate(zip(model.inertias, other.inertias, strict=True))
-        return all(a is b for i, (a, b) in pairs if i not in self.bodies)
+        return all(a is b for i, (a, b) in pairs if i not in bodies)
 
     def moved(self, places: Mapping[int, int]) -> Parameters:
         """Return the same parameters after bodies were renumbered or removed."""
-        bodies = {places[body] for body in self.bodies if body in places} - {ROOT}
-        return replace(self, bodies=tuple(sorted(bodies)))
+        if self.bodies is None:
+            return self
+        return self.adjustable(places[body] for body in self.bodies if body in places)
 
 
 NO_PARAMETERS = Parameters()
@@ -145,31 +122,37 @@ class _Compiled:
 
     Attributes:
         kernels: by key, not bound to parameters yet.
-        many: those with unlimited variants, the oldest first.
         lock: held while a kernel is traced.
     """
 
     def __init__(self) -> None:
         self.kernels: dict[Key, Kernel] = {}
-        self.many: list[Key] = []
         self.lock = FreshLock()
 
 
 def _traced(model: Model, parameters: Parameters, key: Key) -> Trace:
     """Return the trace of a kernel, from the disk cache if possible."""
-    if any(x in DEFINITIONS and not DEFINITIONS[x].is_of_package for x in key[:2]):
-        return _traced_anew(model, parameters, key)  # the digest covers this package alone
-    depends_on = parameters.rest(model), parameters, key
-    return trace_cache.cached(depends_on, ROOMS, partial(_traced_anew, model, parameters, key))
+    origin = ''
+    if all(x not in DEFINITIONS or DEFINITIONS[x].is_of_package for x in key[:2]):
+        # The digest covers this package alone.
+        origin = disk_cache.origin((parameters.rest(model), parameters, key), ROOMS)
+    stored = disk_cache.read(origin) if origin else None
+    if stored is not None:
+        found: Trace = pickle.loads(stored)
+        return found
+    made = replace(_traced_anew(model, parameters, key), origin=origin)
+    if origin:
+        disk_cache.write(origin, pickle.dumps(made, pickle.HIGHEST_PROTOCOL))
+    return made
 
 
 def _traced_anew(model: Model, parameters: Parameters, key: Key) -> Trace:
     formula = define(model, key)
     definition = DEFINITIONS[key[0]]
     function, inputs = formula.function, dict(formula.inputs)
-    shape = parameters.shape(model)
-    if shape is not None:
-        function, inputs[INPUT] = partial(_with_parameters, model, parameters, key), shape
+    if parameters.size:
+        function = partial(_with_parameters, model, parameters, key)
+        inputs[INPUT] = parameters.size
     refused = partial(overflow_or_singular, definition.may_be_singular)
     return trace(
         function,
@@ -178,7 +161,7 @@ def _traced_anew(model: Model, parameters: Parameters, key: Key) -> Trace:
         f'{model.name}: {" ".join(key)}',
         unit_quaternions=_unit_quaternions(model, inputs),
         finite_results=refused if definition.finite_results else None,
-        bound=parameters.bound,
+        bound=parameters.size > 0,
     )
 
 
@@ -245,9 +228,13 @@ class KernelSet:
         self.parameters = parameters
         self.direct_calls: dict[str, Any] = {}
         self.kernels: dict[Key, Kernel] = {}
-        self._many: list[Key] = []
+        self._found: set[Key] = set()  # keys whose machine code methods find
         self._numbers = parameters.numbers(model)
         self._compiled = compiled or _Compiled()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Machine code belongs to its process; a copy compiles its own.
+        return KernelSet, (self.model, self.backend, self.parameters)
 
     def has(self, keys: Iterable[Key]) -> bool:
         """Return whether all kernels have been compiled."""
@@ -280,11 +267,41 @@ class KernelSet:
         kernel = self._compiled.kernels.get(key) or self._shared(key)
         if kernel.bound is not None and self._numbers is not None:
             kernel = kernel.bound_to(self._numbers)
-        for old in _dropped(self._many, key):
-            self.kernels.pop(old, None)
-        kernel = self.kernels.setdefault(key, kernel)
-        kernel.on_ready(partial(_add_direct_call, weakref.ref(self), key))
-        return kernel
+        return _kept(self.kernels, key, kernel)
+
+    def call(self, key: Key) -> Callable[..., Any]:
+        """Return the call of a kernel; when it is final, methods find it from then on.
+
+        Raises:
+            UnknownFrameError, InvalidArgumentError, SingularError: as ``kernel``.
+        """
+        kernel = self.kernel(key)
+        if key not in self._found and _is_limited(key) and kernel.ready:
+            self._found.add(key)
+            self._let_methods_find(key, kernel.call)
+        return kernel.call
+
+    def _let_methods_find(self, key: Key, call: Callable[..., Any]) -> None:
+        """Add a call to ``direct_calls``, if it is of a method with a table there."""
+        direct, tool = self.direct_calls, self.model.tool_frame
+        name, *names = key
+        kind = DEFINITIONS[name].options
+        if not names:
+            direct[name] = call
+        elif kind is Options.FRAME:
+            frames = direct.setdefault(name, {})
+            frames[names[0]] = call
+            if names[0] == tool:
+                frames[None] = call
+        elif kind is Options.FRAME_AND_REFERENCE and len(names) == 2:
+            frame, reference = names
+            frames = direct.setdefault(name, {})
+            calls = frames.setdefault(frame, {})
+            calls[reference] = call
+            if frame == tool:
+                frames[None] = calls
+            if reference == DEFAULT_REFERENCE:
+                calls[None] = call
 
     def _shared(self, key: Key) -> Kernel:
         """Return the kernel of a key, not bound to parameters; compiles it the first time."""
@@ -292,9 +309,7 @@ class KernelSet:
         with compiled.lock:
             if key not in compiled.kernels:
                 traced = compile_process.run(partial(_traced, self.model, self.parameters, key))
-                compiled.kernels[key] = Kernel(traced, self.backend)
-                for old in _dropped(compiled.many, key):
-                    compiled.kernels.pop(old, None)
+                return _kept(compiled.kernels, key, Kernel(traced, self.backend))
             return compiled.kernels[key]
 
     def compiled(self) -> dict[str, Kernel]:
@@ -304,43 +319,19 @@ class KernelSet:
         return {_key_text(key): x for key, x in sorted(self._compiled.kernels.copy().items())}
 
 
-def _add_direct_call(reference_to_set: weakref.ref[KernelSet], key: Key) -> None:
-    """Let methods find a kernel that is ready; a set that is gone, or has dropped it, has none."""
-    kernels = reference_to_set()
-    kernel = None if kernels is None else kernels.kernels.get(key)
-    if kernels is None or kernel is None:
-        return
-    call, direct, tool = kernel.call, kernels.direct_calls, kernels.model.tool_frame
-    name, *names = key
-    kind = DEFINITIONS[name].options
-    if not names:
-        direct[name] = call
-    elif kind is Options.FRAME:
-        frames = direct.setdefault(name, {})
-        frames[names[0]] = call
-        if names[0] == tool:
-            frames[None] = call
-    elif kind is Options.FRAME_AND_REFERENCE and len(names) == 2:
-        frame, reference = names
-        frames = direct.setdefault(name, {})
-        calls = frames.setdefault(frame, {})
-        calls[reference] = call
-        if frame == tool:
-            frames[None] = calls
-        if reference == DEFAULT_REFERENCE:
-            calls[None] = call
+def _is_limited(key: Key) -> bool:
+    """Return whether a quantity has a limited number of variants, such as those by frame."""
+    kinds = Options.NONE, Options.FRAME, Options.FRAME_AND_REFERENCE
+    return len(key) == 1 or DEFINITIONS[key[0]].options in kinds
 
 
-def _dropped(many: list[Key], key: Key) -> list[Key]:
-    """Record a key with unlimited variants; return the keys that exceed the limit."""
-    name, *options = key
-    kind = DEFINITIONS[name].options
-    if not options or kind in (Options.NONE, Options.FRAME, Options.FRAME_AND_REFERENCE):
-        return []
-    many.append(key)
-    old = [x for x in many if x[0] == name][:-MANY]
-    many[:] = [x for x in many if x not in old]
-    return old
+def _kept(kernels: dict[Key, Kernel], key: Key, kernel: Kernel) -> Kernel:
+    """Add a kernel, unless another thread has; drop the oldest of too many variants."""
+    kernel = kernels.setdefault(key, kernel)
+    if not _is_limited(key):
+        for old in [x for x in list(kernels) if x[0] == key[0] and not _is_limited(x)][:-MANY]:
+            kernels.pop(old, None)
+    return kernel
 
 
 def _key_text(key: Key) -> str:

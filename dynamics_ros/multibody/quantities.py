@@ -204,12 +204,13 @@ def _of_constraints(
 ) -> Callable[[Any], Any]:
     """Return a decorator that declares a quantity of contacts and loops.
 
-    The function takes the model, the constraints, their points, and inputs by name. The options
-    are, for each constraint, a kind of ``CONSTRAINT_ROWS`` and one or two frames.
+    The function takes the model, the constraints, inputs by name, and the points of the
+    constraints. The options are, for each constraint, a kind of ``CONSTRAINT_ROWS`` and one or two
+    frames.
     """
 
     def declare(function: Any) -> Any:
-        own = list(inspect.signature(function).parameters)[3:]
+        own = list(inspect.signature(function).parameters)[2:-1]
 
         def formula(model: Model, *names: str) -> Formula:
             held = list(_constraints_of(model, names))
@@ -223,7 +224,10 @@ def _of_constraints(
 
             def of_values(*values: Any) -> Any:
                 places = [Points(*x) for x in zip(*values[len(own) :], strict=True)]
-                return function(model, held, places, *values[: len(own)])
+                found = function(model, held, *values[: len(own)], places)
+                if isinstance(found, Mapping):
+                    return found
+                return dict(zip(outputs, found, strict=True))
 
             return Formula(shapes, of_values)
 
@@ -237,26 +241,20 @@ def _of_constraints(
     return declare
 
 
-@_of_constraints(
+_of_constraints(
     'constraint_rows',
     'Jacobian and J-dot v of contacts and loops, stacked',
     {'jacobian': 'in axes of the root frame', 'bias': 'J-dot v'},
     {},
     may_overflow=True,
-)
-def _constraint_rows(model: Model, held: Any, places: Any, q: Values, v: Values) -> Any:
-    return dict(zip(('jacobian', 'bias'), constraint_rows(model, held, q, v, places), strict=True))
+)(constraint_rows)
 
-
-@_of_constraints(
+_of_constraints(
     'constrained_forward_dynamics',
     'accelerations and forces in contact, all rows independent',
     {'a': 'an acceleration, as a', 'forces': FORCES, 'pivots': PIVOTS},
     {},
-)
-def _in_contact(model: Model, held: Any, places: Any, q: Values, v: Values, tau: Values) -> Any:
-    found = constrained_forward_dynamics(model, held, q, v, tau, places)
-    return dict(zip(('a', 'forces', 'pivots'), found, strict=True))
+)(constrained_forward_dynamics)
 
 
 @_of_constraints(
@@ -270,12 +268,11 @@ def _in_contact(model: Model, held: Any, places: Any, q: Values, v: Values, tau:
     None,
     may_be_singular=True,
 )
-def _if_independent(model: Model, held: Any, places: Any, q: Values, v: Values, tau: Values) -> Any:
+def _if_independent(model: Model, held: Any, q: Values, v: Values, tau: Values, places: Any) -> Any:
     # A kernel, which refuses results that are not finite, refuses states with dependent rows.
-    results = _in_contact(model, held, places, q, v, tau)
-    pivots = results.pop('pivots')
+    a, forces, pivots = constrained_forward_dynamics(model, held, q, v, tau, places)
     any_value = places[0].points[0][0] if pivots else 0.0
-    return {**results, 'independent': finite_if_independent(pivots, any_value)}
+    return a, forces, finite_if_independent(pivots, any_value)
 
 
 @_of_constraints(
@@ -289,7 +286,7 @@ def _if_independent(model: Model, held: Any, places: Any, q: Values, v: Values, 
     {'forces': 'as constrained_forward_dynamics returns them, with a'},
 )
 def _derivatives_in_contact(
-    model: Model, held: Any, places: Any, q: Values, v: Values, a: Values, forces: Values
+    model: Model, held: Any, q: Values, v: Values, a: Values, forces: Values, places: Any
 ) -> Any:
     def differentiate(values: Values, by: Any) -> list[list[Any]]:
         return autodiff.jacobian(values, by, along=rate_map(model, q) if by is q else None)
@@ -298,10 +295,12 @@ def _derivatives_in_contact(
     of_a, of_forces, pivots = constrained_dynamics_derivatives(
         model, held, q, v, a, forces, places, differentiate
     )
-    found = {f'a_d{x}': shaped(rows, n, n) for x, rows in zip(BY, of_a, strict=True)}
-    for x, rows in zip(BY, of_forces, strict=True):
-        found[f'forces_d{x}'] = shaped(rows, len(forces), n)
-    return {**found, 'pivots': pivots}
+    count = len(forces)
+    return (
+        *[shaped(rows, n, n) for rows in of_a],
+        *[shaped(rows, count, n) for rows in of_forces],
+        pivots,
+    )
 
 
 @_of_constraints(
@@ -317,18 +316,18 @@ def _derivatives_in_contact(
     may_overflow=True,
 )
 def _constraint_slopes(
-    model: Model, held: Any, places: Any, q: Values, v: Values, a: Values, forces: Values
+    model: Model, held: Any, q: Values, v: Values, a: Values, forces: Values, places: Any
 ) -> Any:
     J, bias = constraint_rows(model, held, q, v, places)
     torques = [dot(column, forces) for column in zip(*J)] or [0.0] * model.nv
     rows = [dot(row, a) + b for row, b in zip(J, bias)]
     along, n, count = rate_map(model, q), model.nv, len(J)
-    return {
-        'torques_dq': shaped(autodiff.jacobian(torques, q, along=along), n, n),
-        'rows_dq': shaped(autodiff.jacobian(rows, q, along=along), count, n),
-        'rows_dv': shaped(autodiff.jacobian(bias, v), count, n),
-        'rates_dq': shaped(autodiff.jacobian([dot(x, v) for x in J], q, along=along), count, n),
-    }
+    return (
+        shaped(autodiff.jacobian(torques, q, along=along), n, n),
+        shaped(autodiff.jacobian(rows, q, along=along), count, n),
+        shaped(autodiff.jacobian(bias, v), count, n),
+        shaped(autodiff.jacobian([dot(x, v) for x in J], q, along=along), count, n),
+    )
 
 
 def _searched(

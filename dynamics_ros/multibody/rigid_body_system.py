@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -58,12 +59,6 @@ class RigidBodySystem(WrittenMethods):
         model: the underlying Model.
     """
 
-    _FIXED = WrittenMethods._FIXED | {
-        *('name', 'root_frame', 'joint_names', 'joint_q_indices', 'joint_v_indices'),
-        *('frame_names', 'body_names', 'tool_frame', 'massless_bodies', 'total_mass'),
-        *('lower_limits', 'upper_limits', 'velocity_limits', 'effort_limits'),
-    }
-
     def __init__(self, model: Model, backend: str = 'auto') -> None:
         """Create the system of a model.
 
@@ -71,6 +66,7 @@ class RigidBodySystem(WrittenMethods):
             model: as built by ``dynamics_ros.model.build_model``.
             backend: 'llvm', 'python', or 'auto' for LLVM if llvmlite is installed.
         """
+        of_subclass = {*vars(self)}
         super().__init__(model, backend)
         self.name = model.name
         self.root_frame = model.root_frame
@@ -91,6 +87,7 @@ class RigidBodySystem(WrittenMethods):
         self._without_payload = model
         # A subclass may add attributes at any time.
         self._complete = type(self).__module__.partition('.')[0] == __name__.partition('.')[0]
+        self._own = frozenset({'_own', *vars(self)} - of_subclass)
 
     @classmethod
     def from_urdf(
@@ -197,7 +194,7 @@ class RigidBodySystem(WrittenMethods):
         if frame is None:
             return self._remade(bare, bare)
         body = bare.frame(frame).body
-        if parameters.bound:
+        if parameters.bodies is not None:
             parameters = Parameters.adjustable((*parameters.bodies, body))
         return self._remade(bare.with_added_inertia(frame, payload), bare, parameters)
 
@@ -286,20 +283,17 @@ class RigidBodySystem(WrittenMethods):
         else:
             kernels = KernelSet(model, before.backend, parameters)
         other: _Kind = _restored(type(self), kernels, without_payload)  # type: ignore[assignment]
-        other.__dict__.update(self._added_to(other))
+        other.__dict__.update(self._of_subclass())
         return other
 
-    def _added_to(self, plain: RigidBodySystem) -> dict[str, Any]:
-        """Return the attributes that a robot without attributes of a subclass lacks."""
+    def _of_subclass(self) -> dict[str, Any]:
+        """Return the attributes that a subclass has added."""
         own = vars(self).copy()  # another thread may add some
-        return {name: value for name, value in own.items() if name not in vars(plain)}
+        return {name: value for name, value in own.items() if name not in self._own}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Machine code belongs to its process; a copy compiles its own.
-        kernels = self._kernel_set
-        own = (type(self), self.model, kernels.backend, kernels.parameters, self._without_payload)
-        plain = _restored(RigidBodySystem, kernels, self._without_payload)
-        return _copied, own, self._added_to(plain)
+        own = type(self), copy(self._kernel_set), self._without_payload
+        return _restored, own, self._of_subclass()
 
 
 def _transform(pose: ArrayLike) -> Transform:
@@ -333,13 +327,3 @@ def _restored(
     robot._use(kernels)
     robot._without_payload = without_payload
     return robot
-
-
-def _copied(
-    kind: type[RigidBodySystem],
-    model: Model,
-    backend: str,
-    parameters: Parameters,
-    without_payload: Model,
-) -> RigidBodySystem:
-    return _restored(kind, KernelSet(model, backend, parameters), without_payload)

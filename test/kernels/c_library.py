@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Exported C as a loaded library, by the system's compiler and without a warning."""
+"""Every operation; exported C as a loaded library, by the system's compiler without a warning."""
 
 from __future__ import annotations
 
@@ -13,13 +13,32 @@ import numpy as np
 import pytest
 from patience import PATIENCE
 
-from dynamics_ros.kernels import PlainFunction, c_source
+from dynamics_ros.kernels import PlainFunction, c_source, select
 
 COMPILER = shutil.which('cc') or shutil.which('gcc') or shutil.which('clang')
 VECTOR = np.ctypeslib.ndpointer(np.float64, flags='C_CONTIGUOUS')
 STRICT = ('-std=c99', '-Wall', '-Wextra', '-Wpedantic', '-Werror')
 
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason='no C compiler on this machine')
+
+
+def everything(q, A, s):
+    """Use every operation, with several shapes of inputs and outputs."""
+    return {
+        'angles': [
+            q[0].sin() + q[1].cos() * s,
+            (0.5 * q[0].sin()).asin() + (0.5 * q[1].cos()).acos(),
+            q[2].tan() + q[3].atan2(s),
+            (q[4] * q[4] + 0.5).log() + q[0].exp(),
+            (q[1] * q[1] + 1.0).sqrt() * abs(q[2]),
+            q[3].minimum(q[4]) - q[0].maximum(0.25),
+            select(q[0].less(q[1]), q[2], 3.0) + select(q[3].less_equal(s), 1.0, q[4]),
+            1.0 / (q[0] * q[0] + 3.0) - q[1] / (s * s + 2.0),
+        ],
+        'product': [[sum(A[i][k] * A[k][j] for k in range(3)) for j in range(3)] for i in range(3)],
+        'same': [q[4], q[0].sin(), 2.5],
+        's': s * s - 1.0,
+    }
 
 
 def compiled(text: str, folder: Path, level: str = '-O1') -> ctypes.CDLL:

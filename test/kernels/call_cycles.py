@@ -15,15 +15,11 @@ import sys
 import weakref
 
 import numpy as np
+from forking import URDF
 
 from dynamics_ros import Robot
 from dynamics_ros.kernels import Kernel, Program, Step, trace
 
-URDF = """<robot name="pendulum"><link name="base"/><link name="rod">
-<inertial><mass value="1"/><origin xyz="0.1 0 0"/>
-<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
-<joint name="hinge" type="continuous"><parent link="base"/><child link="rod"/><axis xyz="0 1 0"/>
-</joint></robot>"""
 Q = np.array([0.3])
 MANY = np.full((64, 1), 0.3)
 results = []

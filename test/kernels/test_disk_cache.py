@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 from dynamics_ros import Robot
-from dynamics_ros.kernels import trace_cache
 from dynamics_ros.kernels.llvm import compiler as llvm_compiler
 from dynamics_ros.kernels.process import disk_cache
 from dynamics_ros.multibody import kernel_set
@@ -241,7 +240,7 @@ def test_without_cache_or_sources_nothing_is_kept(folder, traced, monkeypatch, w
     if without == 'cache':
         monkeypatch.setenv(disk_cache.VARIABLE, 'off')
     else:
-        monkeypatch.setattr(trace_cache, '_code', lambda rooms: '')
+        monkeypatch.setattr(disk_cache, '_code', lambda rooms: '')
     for _ in range(2):
         assert np.isfinite(arm().gravity(Q)).all()
     assert traced == ['gravity', 'gravity']

@@ -43,8 +43,6 @@ x + (-x) == 0.0     x / x == 1.0        x * (1 / x) == 1.0  x**0 == 1.0
 (x + 1.0) + 2.0 is x + 3.0              5.0 - (x + 2.0) is 3.0 - x              (x + 1.0) - 1.0 is x
 (x + y) - y is x    x - (x + y) is -y   (x - y) + y is x    x - (x - y) is y    (x - y) - x is -y
 x + x is 2.0 * x    3.0 * x - x is 2.0 * x                  2.0 * x - 2.0 * x == 0.0
-x.sin() * x.sin() + x.cos() * x.cos() == 1.0
-2.5 * (x.cos() * x.cos()) + x.sin() * x.sin() * 2.5 == 2.5
 (-x) * (-y) is x * y                    (-x) * y is -(x * y)                    x - (-y) is x + y
 (-x).sin() is -(x.sin())                (-x).cos() is x.cos()                   abs(-x) is abs(x)
 x.sqrt() ** 2 is x  x**0.5 is x.sqrt()  abs(x) * abs(x) is x * x

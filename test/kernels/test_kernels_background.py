@@ -70,14 +70,6 @@ def test_it_answers_before_and_after(gate):
     assert kernel.call.__name__ == 'polynomial'
 
 
-def test_a_callback_that_raises_keeps_neither_the_kernel_nor_others_waiting(gate):
-    kernel, called = Kernel(polynomial(), wait=False), threading.Event()
-    kernel.on_ready(lambda: 1 / 0)
-    kernel.on_ready(called.set)
-    gate.set()
-    assert kernel.wait(PATIENCE) and called.wait(PATIENCE)
-
-
 def test_small_kernels_and_those_asked_for_are_compiled_at_once(gate):
     gate.set()
     large = polynomial(compilation.WAIT_OPERATIONS)

@@ -9,6 +9,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
+from c_library import everything
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import Kernel, compilation, select, trace
@@ -19,25 +20,6 @@ from dynamics_ros.kernels.llvm import source as llvm_source
 from dynamics_ros.kernels.llvm.line import sincos_name
 
 LANES = llvm_compiler.platform().lanes
-
-
-def everything(q, A, s):
-    """Use every operation, with several shapes of inputs and outputs."""
-    return {
-        'angles': [
-            q[0].sin() + q[1].cos() * s,
-            (0.5 * q[0].sin()).asin() + (0.5 * q[1].cos()).acos(),
-            q[2].tan() + q[3].atan2(s),
-            (q[4] * q[4] + 0.5).log() + q[0].exp(),
-            (q[1] * q[1] + 1.0).sqrt() * abs(q[2]),
-            q[3].minimum(q[4]) - q[0].maximum(0.25),
-            select(q[0].less(q[1]), q[2], 3.0) + select(q[3].less_equal(s), 1.0, q[4]),
-            1.0 / (q[0] * q[0] + 3.0) - q[1] / (s * s + 2.0),
-        ],
-        'product': [[sum(A[i][k] * A[k][j] for k in range(3)) for j in range(3)] for i in range(3)],
-        'same': [q[4], q[0].sin(), 2.5],
-        's': s * s - 1.0,
-    }
 
 
 @pytest.fixture(scope='module')

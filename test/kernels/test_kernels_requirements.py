@@ -8,7 +8,7 @@ import re
 
 import numpy as np
 import pytest
-from c_library import assert_c_agrees, needs_compiler
+from c_library import assert_c_agrees, everything, needs_compiler
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import (
@@ -96,36 +96,17 @@ def test_the_entry_point_hands_on_what_is_not_allowed():
         Kernel(traced(), 'llvm').call(0.0, GOOD, out=out)
 
 
-def everything(q, A, s, double):
-    """Use every operation, and names that mean something in C."""
-    return {
-        'result': [
-            q[0] + q[1] * s - 0.25,
-            -(q[0] * q[1]) / (s + 2.0),
-            q[0] - (q[1] - s),
-            (q[0].sin() - q[1].cos()).tan(),
-            (0.5 * q[0].sin()).asin() + (0.5 * q[1].cos()).acos(),
-            (q[0] * q[0] + 1.0).sqrt() * abs(q[1]),
-            q[0].exp() + (q[1] * q[1] + 0.5).log(),
-            q[0].atan2(s),
-            q[0].minimum(q[1]) + q[1].maximum(0.5),
-            select(q[0].less(s), q[1], 3.0),
-            select(q[0].less_equal(-1e300), q[1], 1e-300),
-            1.0 / (q[0] * q[0] + 3.0) * (1.0 / (q[0] * q[0] + 3.0) + s),
-            2.0,
-        ],
-        'int': [[A[i][0] * double[j] + A[i][1] for j in range(3)] for i in range(2)],
-        's': s * s,
-    }
-
-
 @needs_compiler
 def test_exported_c_agrees_with_the_plain_trace(tmp_path):
-    inputs, rng = {'q': 2, 'A': (2, 2), 's': (), 'double': 3}, np.random.default_rng(3)
-    traced = trace(everything, inputs, 'everything', 'all operations /* and a comment */')
-    shapes = (2, (2, 2), None, 3)
+    def named_as_in_c(q, A, s, double):
+        inverse = 1.0 / (q[0] * q[0] + 3.0) * (1.0 / (q[0] * q[0] + 3.0) + s)
+        more = [-(q[0] * q[1]) / (s + 2.0), q[0] - (q[1] - s), inverse, double[0]]
+        return {**everything(q, A, s), 'int': [more, [*double[1:], 2.0, 1e-300]]}
+
+    inputs, rng = {'q': 5, 'A': (3, 3), 's': (), 'double': 3}, np.random.default_rng(3)
+    traced = trace(named_as_in_c, inputs, 'everything', 'all operations /* and a comment */')
     states = [
-        [rng.normal(size=x) if x else float(rng.uniform(0.1, 2.0)) for x in shapes]
+        [rng.normal(size=x) if x else float(rng.uniform(0.1, 2.0)) for x in inputs.values()]
         for _ in range(20)
     ]
     assert_c_agrees(traced, tmp_path, states)

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Calls by name of a frame, in reference cycles, and in processes that fork."""
+"""Calls in reference cycles, and in processes that fork."""
 
 from __future__ import annotations
 
@@ -9,46 +9,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 from forking import CASES
 from patience import PATIENCE
-
-from dynamics_ros import Robot
-
-ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
-
-
-@pytest.fixture
-def arm():
-    return Robot.from_urdf(ARM, backend='llvm')
-
-
-@pytest.fixture(scope='module')
-def plain():
-    return Robot.from_urdf(ARM, backend='python')
-
-
-def state(robot, seed=0):
-    return robot.random_configuration(np.random.default_rng(seed))
-
-
-def is_direct(robot, name):
-    return isinstance(robot._direct_calls.get(name), dict)
-
-
-class TestNames:
-    def test_each_frame_has_its_own_answer(self, arm, plain):
-        for _ in range(3):
-            for seed, frame in enumerate(arm.frame_names):
-                q = state(arm, seed)
-                np.testing.assert_allclose(
-                    arm.forward_kinematics(q, frame),
-                    plain.forward_kinematics(q, frame),
-                    atol=1e-12,
-                )
-        assert is_direct(arm, 'forward_kinematics')
-
 
 PROGRAM = Path(__file__).with_name('call_cycles.py')
 

@@ -13,6 +13,7 @@ from tolerances import EXACT, LAW
 
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
+from dynamics_ros.algorithms.quantity import DEFINITIONS, Options
 from dynamics_ros.export import export_kernels
 from dynamics_ros.kernels import compilation
 
@@ -20,24 +21,13 @@ GRAVITY = (1.0, -2.0, -9.0)
 PAYLOAD = (2.0, (0.02, 0.0, 0.1), np.diag([0.01, 0.02, 0.015]))
 
 METHODS = {
-    'gravity': 'q',
-    'nonlinear_effects': 'qv',
-    'inverse_dynamics': 'qva',
-    'forward_dynamics': 'qva',
-    'coriolis': 'qv',
-    'mass_matrix': 'q',
-    'mass_matrix_inverse': 'q',
-    'momentum_observer_terms': 'qv',
-    'kinetic_energy': 'qv',
-    'potential_energy': 'q',
-    'center_of_mass': 'q',
-    'com_jacobian': 'q',
-    'centroidal_map': 'q',
-    'centroidal_momentum': 'qv',
-    'inverse_dynamics_derivatives': 'qva',
-    'forward_dynamics_derivatives': 'qva',
-    'regressor': 'qva',
+    name: [*x.inputs]
+    for name, x in DEFINITIONS.items()
+    if not x.internal
+    and x.options in (Options.NONE, Options.WRENCHES)
+    and {*x.inputs} <= {'q', 'v', 'a', 'tau'}
 }
+"""Inputs of the methods of a state."""
 
 
 @pytest.fixture(scope='module', params=[('xarm7', 'fixed'), ('ur5', 'floating')])
@@ -67,7 +57,8 @@ def compiled(monkeypatch):
 def state(robot, seed=0):
     rng = np.random.default_rng(seed)
     q = robot.random_configuration(rng)
-    return {'q': q, 'v': rng.normal(size=robot.nv), 'a': rng.normal(size=robot.nv)}
+    v, a, tau = rng.normal(size=(3, robot.nv))
+    return {'q': q, 'v': v, 'a': a, 'tau': tau}
 
 
 def loaded(robot, gravity=GRAVITY, payload=PAYLOAD):
@@ -164,29 +155,3 @@ def test_exported_kernels_have_the_load_as_constants(folded, adjustable, tmp_pat
         code, _ = export_kernels(loaded(robot), ['gravity'], tmp_path / name, 'x')
         texts.append(code.read_text())
     assert texts[0] == texts[1]
-
-
-@pytest.fixture(scope='module')
-def robot():
-    return Robot.from_urdf(urdf_path('xarm7'))
-
-
-class TestInertiasAsAnInput:
-    def parameters(self, robot, seed=1):
-        rng = np.random.default_rng(seed)
-        return robot.inertial_parameters().reshape(-1, 10) * rng.uniform(0.5, 2.0, (robot.nv, 1))
-
-    def test_the_torques_are_those_of_the_regressor(self, robot):
-        kernel, values = robot.kernel('inverse_dynamics', parameters='inertias'), state(robot)
-        given, pi = tuple(values.values()), self.parameters(robot)
-        wanted = robot.regressor(*given) @ pi.ravel()
-        np.testing.assert_allclose(kernel(*given, pi), wanted, rtol=LAW, atol=LAW)
-
-    @pytest.mark.parametrize('name', ['inverse_dynamics', 'mass_matrix', 'forward_dynamics'])
-    def test_with_the_parameters_of_the_robot_it_is_the_kernel_of_the_robot(self, robot, name):
-        kernel, values = robot.kernel(name, parameters='inertias'), state(robot)
-        assert kernel.trace.inputs[-1] == ('parameters', (robot.nv, 10))
-        given = [values[x] for x in METHODS[name]]
-        pi = robot.inertial_parameters().reshape(-1, 10)
-        np.testing.assert_allclose(kernel(*given, pi), getattr(robot, name)(*given), rtol=LAW)
-        assert kernel is robot.kernel(name, parameters='inertias')

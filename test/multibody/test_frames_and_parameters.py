@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Frames, velocities of the references, numbers of a robot as inputs, long chains."""
+"""Several frames, parameters of poses, long chains."""
 
 from __future__ import annotations
 
@@ -60,20 +60,6 @@ class TestSeveralFrames:
                 for _ in range(2):
                     found = call(*arguments, several, *options)
                     np.testing.assert_allclose(found, wanted, rtol=EXACT, atol=EXACT)
-
-
-class TestParameters:
-    def test_gravity(self, robot):
-        q, v, a = state(robot)
-        kernel = robot.kernel('inverse_dynamics', parameters='gravity')
-        for gravity in ([0.0, 0.0, -9.81], [1.0, -2.0, 3.0]):
-            wanted = robot.with_gravity(gravity).inverse_dynamics(q, v, a)
-            np.testing.assert_allclose(kernel(q, v, a, gravity), wanted, rtol=LAW, atol=LAW)
-
-    def test_other_names_are_refused(self, robot):
-        for name in ('lengths', 3, ['gravity']):
-            with pytest.raises(InvalidArgumentError, match=r"^parameters.*'inertias'"):
-                robot.kernel('gravity', parameters=name)
 
 
 EVERY_ROTATION = st.sampled_from(sorted(ROTATIONS))

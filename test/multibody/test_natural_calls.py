@@ -274,14 +274,6 @@ def check_equal(found, wanted):
 
 
 @pytest.mark.parametrize('name', METHODS)
-@pytest.mark.few(12)
-def test_every_method_that_has_a_kernel_can_be_traced(arm, name):
-    values, frame = case_of(arm, name)
-    wanted = getattr(arm, name)(*values.values(), *frame)
-    check_equal(of_symbols(arm, name, values, frame), wanted)
-
-
-@pytest.mark.parametrize('name', METHODS)
 @pytest.mark.parametrize('first', ['numbers', 'symbols'])
 @pytest.mark.few(12)
 def test_numbers_and_symbols_come_in_any_order(name, first):

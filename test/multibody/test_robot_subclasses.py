@@ -67,29 +67,14 @@ class TestOverrides:
         assert [robot.tip(state(robot)).shape for _ in range(2)] == [(7,), (7,)]
 
 
-def calls(robot):
-    """Arguments of methods that go straight to machine code after their first call."""
-    q, frame = state(robot), robot.frame_names[-1]
-    return {
-        'gravity': (q,),
-        'nonlinear_effects': (q, q),
-        'inverse_dynamics': (q, q, q),
-        'momentum_observer_terms': (q, q),
-        'forward_kinematics': (q, frame),
-        'jacobian': (q, frame),
-        'frame_velocity': (q, q, frame, 'local'),
-    }
-
-
-class TestHistory:
-    def test_a_method_is_pickled_as_a_method_before_and_after(self, backend):
-        robot = robot_of(Robot, backend)
-        for name, arguments in calls(robot).items():
-            for _ in range(2):
-                again = pickle.loads(pickle.dumps(getattr(robot, name)))
-                assert again.__name__ == name
-                for a, b in zip(again(*arguments), getattr(robot, name)(*arguments)):
-                    np.testing.assert_array_equal(a, b)
+def test_a_method_is_pickled_as_a_method_before_and_after(backend):
+    robot = robot_of(Robot, backend)
+    q = state(robot)
+    for name, arguments in (('gravity', (q,)), ('frame_velocity', (q, q, 'tool0', 'local'))):
+        for _ in range(2):
+            again = pickle.loads(pickle.dumps(getattr(robot, name)))
+            assert again.__name__ == name
+            np.testing.assert_array_equal(again(*arguments), getattr(robot, name)(*arguments))
 
 
 WAYS = {

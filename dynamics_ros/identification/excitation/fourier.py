@@ -19,16 +19,20 @@ row i of W.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from dynamics_ros.algorithms.quantity import define
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.identification.bodies.base_parameters import BaseParameters
 from dynamics_ros.identification.fit import inverse
+from dynamics_ros.kernels import Kernel, trace
 from dynamics_ros.robot import Robot
+from dynamics_ros.spatial import Inertia
 
 from .clearance import CLEARANCE, Clearance
 
@@ -169,6 +173,21 @@ def plan_excitation(
     )
 
 
+def _derivatives_by_inertias(robot: Robot) -> Kernel:
+    """Kernel of inverse_dynamics_derivatives with one more input: inertial parameters (bodies, 10).
+
+    They are in the order of ``regressor``.
+    """
+    model, key = robot.model, ('inverse_dynamics_derivatives',)
+
+    def function(q: Any, v: Any, a: Any, inertias: Any) -> Any:
+        other = replace(model, inertias=tuple(map(Inertia.of_parameters, inertias)))
+        return define(other, key).function(q, v, a)
+
+    inputs = {**define(model, key).inputs, 'inertias': (len(model.joints), 10)}
+    return Kernel(trace(function, inputs, 'derivatives', f'{model.name}: by inertias'))
+
+
 class _Search:
     """Motions of a robot as vectors: scaled coefficients (nv, count), then scaled centres (nv).
 
@@ -179,7 +198,7 @@ class _Search:
     def __init__(self, robot: Robot, base: BaseParameters, limits: Limits, rough: Series) -> None:
         self._robot, self._base, self._limits, self._rough = robot, base, limits, rough
         self._noise = NOISE * np.where(np.isfinite(robot.effort_limits), robot.effort_limits, 50.0)
-        self._derivatives = robot.kernel('inverse_dynamics_derivatives', parameters='inertias')
+        self._derivatives = _derivatives_by_inertias(robot)
         parts = (
             (rough.q, limits.half),
             (rough.v, limits.velocity),

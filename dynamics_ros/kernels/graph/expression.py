@@ -26,7 +26,6 @@ from dynamics_ros.kernels.graph.operations import (
     ABSOLUTE,
     ADD,
     ATAN2,
-    COS,
     ELEMENTARY,
     INPUT,
     LESS,
@@ -37,7 +36,6 @@ from dynamics_ros.kernels.graph.operations import (
     NEGATE,
     RECIPROCAL,
     SELECT,
-    SIN,
     SQRT,
     SUBTRACT,
     Operation,
@@ -461,7 +459,7 @@ class NormalForm:
         return self.negate(self._pair(SUBTRACT, b, a))
 
     def _like_terms(self, a: Expression, b: Expression, sign: float) -> Scalar | None:
-        """Return c1*x + sign*c2*x as one product, c*(sin(x)^2 + cos(x)^2) as c; else None."""
+        """Return c1*x + sign*c2*x as one product; else None."""
         factor_a = factor_b = 1.0
         base_a: Operand = a
         base_b: Operand = b
@@ -471,10 +469,6 @@ class NormalForm:
             base_b, factor_b = cast('tuple[Expression, float]', b.operands)
         if base_a is base_b:
             return self.scale(cast(Expression, base_a), factor_a + sign * factor_b)
-        if sign > 0.0 and factor_a == factor_b:
-            angle_a, angle_b = _squared(base_a, SIN, COS), _squared(base_b, SIN, COS)
-            if angle_a is not None and angle_a is angle_b:
-                return factor_a
         return None
 
     def add_constant(self, a: Expression, c: float) -> Scalar:
@@ -573,12 +567,3 @@ def _without_term(total: Expression, term: Expression) -> Operand | None:
 
 def _reciprocal_of(a: Expression) -> Operand | None:
     return a.operands[0] if a.operation is RECIPROCAL else None
-
-
-def _squared(a: Operand, *operations: Operation) -> Operand | None:
-    """Return x if a is f(x) * f(x) for one of some functions f, else None."""
-    if isinstance(a, Node) and a.operation is MULTIPLY and a.operands[0] is a.operands[1]:
-        root = a.operands[0]
-        if isinstance(root, Node) and root.operation in operations:
-            return root.operands[0]
-    return None

@@ -233,7 +233,7 @@ ROUND = Operation(
     ('{result} = call {type} @llvm.rint.{suffix}({type} {0})',),
 )
 # Element of the final state of a loop: operands are the loop and the index as a constant.
-ELEMENT = Operation('element', 2, lambda state, place: state[int(place)], '', '', ())
+ELEMENT = Operation('element', 2, lambda state, place: math.nan, '', '', ())
 
 OPERATIONS = tuple(x for x in vars().copy().values() if isinstance(x, Operation) and x.python)
 """All operations of printed traces."""

@@ -138,19 +138,6 @@ class Trace:
         """The loops, without those inside others."""
         return [x.operation for x in self.nodes if isinstance(x.operation, Loop)]
 
-    def interpret(self, elements: Sequence[float]) -> list[float]:
-        """Return all output elements in order, without compiling.
-
-        Args:
-            elements: all input elements in order.
-        """
-        values: list[Any] = list(elements)
-        for operation, operands in self.nodes[len(values) :]:
-            values.append(
-                operation.evaluate(*[values[x] if isinstance(x, int) else x for x in operands])
-            )
-        return [values[x] if isinstance(x, int) else x for x in self.results]
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Loop(Operation):

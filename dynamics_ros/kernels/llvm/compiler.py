@@ -104,24 +104,26 @@ def compile_module(ir: str, functions: Sequence[str], quickly: bool = False) -> 
         functions: the functions whose addresses will be requested.
         quickly: compiles in a tenth of the time, to slower code.
     """
-    return linked(object_code(lambda: ir, ir, quickly), functions)
+    return linked(object_code(lambda: ir, '', quickly), functions)
 
 
-def object_code(ir: Callable[[], str], origin: str, quickly: bool = False) -> bytes:
+def object_code(ir: Callable[[], str], origin: str = '', quickly: bool = False) -> bytes:
     """Return the machine code of a module as an object file, compiled or from disk.
 
     It holds no address of this process: another process with the same packages may run it.
 
     Args:
         ir: makes the LLVM IR.
-        origin: identifies the sources of the module, or the IR itself.
+        origin: identifies the sources of the module, so that it need not be printed to be found on
+            disk; '' for the IR itself.
         quickly: as for ``compile_module``.
     """
     binding = load()
-    name = _name(origin, quickly)
+    text = '' if origin else ir()
+    name = _name(origin or text, quickly)
     code = disk_cache.read(name)
     if code is None:
-        text = ir()
+        text = text or ir()
         if binding.llvm_version_info[0] < 16:
             text = typed_pointers(text)
         with background.llvm:

@@ -4,9 +4,9 @@
 
 Threads of one process share one interpreter. A thread that answers a thousand messages a second
 cannot give half of its time to a compiler in another thread. The process starts when first needed,
-runs functions one after the other at lower priority, and ends after some idle time, after a number
-of functions, or with the process that started it. It does not import the main module again, as
-processes of ``multiprocessing`` do.
+runs functions one after the other at lower priority, and ends after some idle time or with the
+process that started it, however that ends. It does not import the main module again, as processes
+of ``multiprocessing`` do.
 """
 
 from __future__ import annotations
@@ -31,9 +31,6 @@ Result = TypeVar('Result')
 IDLE = 30.0
 """Idle time after which the process ends [s]."""
 
-MAX_JOBS = 1000
-"""Functions after which a fresh process takes over: LLVM keeps memory for each."""
-
 NICE = 5
 """Increment of the process's nice value."""
 
@@ -41,7 +38,6 @@ _log = logging.getLogger('dynamics_ros.kernels')
 _enabled = False
 _lock = FreshLock()
 _process: subprocess.Popen[bytes] | None = None
-_jobs = 0
 
 
 def enable() -> None:
@@ -72,39 +68,34 @@ def run(function: Callable[[], Result]) -> Result:
     # The main thread would wait for the requests of other threads.
     if _enabled and threading.current_thread() is not threading.main_thread():
         with _lock:
-            try:
-                request = pickle.dumps(function, pickle.HIGHEST_PROTOCOL)
-                done, result = _answer(request)
-            except Exception as reason:
-                # Any failure: the function is computed in this process instead.
-                _log.info('compiling in this process: %r', reason)
-                _end()
-                done = False
+            for _ in range(2):  # it may just have ended
+                try:
+                    done, result = _answer(function)
+                    break
+                except Exception as reason:
+                    # Any failure: the function is computed in this process instead.
+                    _log.info('the process that compiles has failed: %r', reason)
+                    done = False
+                    _end()
+                    if not isinstance(reason, (EOFError, ConnectionError)):
+                        break
         if done:
             return result
     return function()
 
 
-def _answer(request: bytes, again: bool = True) -> tuple[bool, Any]:
-    """Return whether the other process could run a pickled function, and the result."""
-    global _process, _jobs
+def _answer(function: Callable[[], Any]) -> tuple[bool, Any]:
+    """Return whether the other process could run a function, and the result."""
+    global _process
+    request = pickle.dumps(function, pickle.HIGHEST_PROTOCOL)
     if _process is None:
         command = [sys.executable, '-c', f'from {__name__} import serve; serve({IDLE})']
         _process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     requests, answers = cast('tuple[Any, Any]', (_process.stdin, _process.stdout))
-    try:
-        # Bytes in bytes: a function that cannot be unpickled is read to its end.
-        pickle.dump(request, requests)
-        requests.flush()
-        answer: tuple[bool, Any] = pickle.loads(pickle.load(answers))
-    except (EOFError, ConnectionError):
-        _end()
-        if not again:
-            raise
-        return _answer(request, again=False)  # it may just have ended
-    _jobs += 1
-    if _jobs >= MAX_JOBS:
-        _end()
+    # Bytes in bytes: a function that cannot be unpickled is read to its end.
+    pickle.dump(request, requests)
+    requests.flush()
+    answer: tuple[bool, Any] = pickle.loads(pickle.load(answers))
     return answer
 
 
@@ -120,8 +111,8 @@ def _end() -> None:
 
 def _forget() -> None:
     """Drop the process in a forked child: it belongs to the parent."""
-    global _process, _jobs
-    _process, _jobs = None, 0
+    global _process
+    _process = None
 
 
 atexit.register(_end)

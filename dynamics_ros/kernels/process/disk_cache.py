@@ -17,12 +17,19 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import pickle
 import re
 import stat
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+PACKAGE = Path(__file__).parents[2]
 
 VARIABLE = 'DYNAMICS_ROS_CACHE'
 
@@ -74,6 +81,34 @@ def key(*parts: str | bytes) -> str:
         digest.update(f'{len(content)} '.encode())
         digest.update(content)
     return digest.hexdigest()
+
+
+def origin(depends_on: Any, rooms: tuple[str, ...]) -> str:
+    """Return a key for what code of this package makes, such as a trace; '' if it cannot be kept.
+
+    Args:
+        depends_on: everything that it depends on besides code; it is not kept if this cannot be
+            pickled.
+        rooms: folders of this package with the code that it depends on, besides ``kernels``.
+    """
+    if folder() is None or not (code := _code(rooms)):
+        return ''
+    try:
+        content = pickle.dumps(depends_on, pickle.HIGHEST_PROTOCOL)
+    except (pickle.PicklingError, TypeError, AttributeError):
+        return ''
+    return key('trace', sys.version, np.__version__, code, content)
+
+
+@lru_cache(maxsize=8)
+def _code(rooms: tuple[str, ...]) -> str:
+    """Return a digest of the sources in rooms and ``kernels``; '' if they are missing."""
+    folders = [PACKAGE / room for room in ('kernels', *rooms)]
+    sources = sorted(path for folder in folders for path in folder.rglob('*.py'))
+    try:
+        return key(*(x for path in sources for x in (path.name, path.read_bytes())))
+    except OSError:
+        return ''
 
 
 def has(name: str) -> bool:
