@@ -277,7 +277,7 @@ class Definition:
         try:
             if self.makes_formula:
                 self._signature.bind(model, *options)
-            taken = self._taken(options)
+            fixed = {} if self.makes_formula else self._fixed(model, options)
         except (TypeError, IndexError):
             given = ':'.join(map(str, (self.name, *options)))
             expected = f'{self.name}{self.options.value}'
@@ -285,39 +285,30 @@ class Definition:
         if self.makes_formula:
             made: Formula = self.function(model, *options)
             return made
-        return self._formula_of(model, taken)
+        return self._formula_of(model, fixed)
 
-    def _taken(self, options: Sequence[str]) -> dict[str, Any]:
-        """Return the options by parameter, some of them several."""
-        taken: dict[str, Any] = {}
-        if self.makes_formula:
-            return taken
+    def _fixed(self, model: Any, options: Sequence[str]) -> dict[str, Any]:
+        """Return the arguments that options fix, by parameter; wrenches as their frames."""
+        fixed: dict[str, Any] = {}
         rest = list(options)
         for name, hint, shape in self._parts:
             if shape is None:
                 parsed = _metadata(hint, Parsed)
+                option: Any = rest
                 if parsed and parsed.several:
-                    taken[name], rest = rest, []
+                    rest = []
                 elif hint == RowsOfFrame and not rest:
-                    taken[name] = ALL_ROWS
+                    option = ALL_ROWS
                 else:
-                    taken[name] = rest.pop(0)
+                    option = rest.pop(0)
+                fixed[name] = _parsed(model, hint, option)
         if rest:
             raise IndexError
-        return taken
+        return fixed
 
-    def _formula_of(self, model: Any, taken: Mapping[str, Any]) -> Formula:
-        wrenches: list[Frame] = []
-        fixed: dict[str, Any] = {}
-        external = ''
-        for name, hint, _ in self._parts:
-            if name not in taken:
-                continue
-            value = _parsed(model, hint, taken[name])
-            if hint == External:
-                external, wrenches = name, value
-            else:
-                fixed[name] = value
+    def _formula_of(self, model: Any, fixed: dict[str, Any]) -> Formula:
+        external = next((name for name, hint, _ in self._parts if hint == External), '')
+        wrenches: list[Frame] = fixed.pop(external, [])
         several = {name: x for name, x in fixed.items() if isinstance(x, list)}
         counts = {name: len(x) for name, x in several.items()}
         counts |= {

@@ -120,12 +120,6 @@ def test_a_base_has_the_map_of_the_cheat_sheet_behind_its_rotation(robot, seed):
     assert_close(robot.rate_map(q), expected, EXACT)
 
 
-def wrench_at(robot, rng):
-    """A frame, the body that it is part of, and a wrench in it."""
-    frame = robot.model.frames[rng.integers(1, len(robot.frame_names))]
-    return frame, rng.normal(size=6)
-
-
 @on_any_robot
 def test_a_body_accelerates_as_its_frame(robot, seed):
     s = random_state(robot, seed)
@@ -139,7 +133,8 @@ def test_a_body_accelerates_as_its_frame(robot, seed):
 @on_any_robot
 def test_an_external_wrench_is_borne_by_what_carries_its_body(robot, seed):
     s = random_state(robot, seed)
-    frame, wrench = wrench_at(robot, np.random.default_rng(seed))
+    rng = np.random.default_rng(seed)
+    frame, wrench = robot.model.frames[rng.integers(1, len(robot.frame_names))], rng.normal(size=6)
     alone = robot.joint_wrenches(s.q, s.v, s.a)
     pushed = robot.joint_wrenches(s.q, s.v, s.a, {frame.name: wrench})
     carriers = robot.model.ancestors(frame.body)

@@ -155,19 +155,6 @@ def test_a_matrix_is_its_eigenvalues_along_its_eigenvectors(kind, n):
     assert (np.abs(np.sort(found) - expected).max(axis=1) <= ROUNDING * scale).all()
 
 
-def test_a_compiled_kernel_finds_the_same_as_plain_numbers():
-    def function(A):
-        values, vectors = symmetric_eigen(A)
-        return {'values': values, 'vectors': vectors}
-
-    kernel = Kernel(trace(function, {'A': (6, 6)}, 'eigen'), wait=True)
-    for matrix in gram_matrices('random', 6)[:20]:
-        values, vectors = kernel(matrix)
-        plain, _ = symmetric_eigen(matrix.tolist())
-        assert values == pytest.approx(plain, rel=1e-12)
-        assert (vectors * values) @ vectors.T == pytest.approx(matrix, rel=1e-12, abs=1e-13)
-
-
 LIKED = Turn(math.cos(0.4), math.sin(0.4))
 
 NEAR, FLAT = 1e-7, 1e-6
