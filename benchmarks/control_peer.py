@@ -79,16 +79,14 @@ class PinocchioController:
         """
         model, data = self.model, self.data
         joints = dict(zip(JOINT_GAINS, gains.joints, strict=True))
-        _, length, largest = gains.settings
+        length, largest = gains.settings
         M, h, J, bias = self.dynamics(q, v)
         g = pin.computeGeneralizedGravity(model, data, q)
         pose = data.oMf[self.frame]
         error, rate = np.empty(6), target.twist - J @ v
         error[:3] = target.pose[:3, 3] - pose.translation
         error[3:] = pin.log3(target.pose[:3, :3] @ pose.rotation.T)
-        turn = np.kron(np.eye(2), gains.axes)
-        force = turn @ (gains.stiffness @ (turn.T @ error) + gains.damping @ (turn.T @ rate))
-        force -= target.wrench
+        force = gains.stiffness @ error + gains.damping @ rate - target.wrench
         tau_0 = joints['posture_stiffness'] * (target.posture - q) - joints['posture_damping'] * v
         solved = np.linalg.solve(M, np.column_stack([J.T, tau_0]))
         scales = np.repeat([1.0, 1.0 / length], 3)

@@ -4,34 +4,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import reduce
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from dynamics_ros.algorithms.derivatives import inverse_dynamics_derivatives
 from dynamics_ros.algorithms.forward_kinematics import frame_pose, frame_velocity
 from dynamics_ros.algorithms.inverse_dynamics import nonlinear_effects
 from dynamics_ros.algorithms.linear_algebra.matrices import transposed
 from dynamics_ros.algorithms.linear_algebra.solve import dot, inverse_of
+from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.model import Frame, Model
+from dynamics_ros.model.description import LOOP_KINDS
 from dynamics_ros.spatial import Matrix3, Scalar, Transform, Vector3
-from dynamics_ros.spatial.scalar import larger, smaller, sqrt
 
-from .task_space import REFERENCE, Rows, TaskDynamics, Values, frame_rows
+from .quantity import Input, Options, Parsed, Q, Tau, V, quantity
+from .task_space import PIVOTS, REFERENCE, Rows, TaskDynamics, Values, frame_rows
 
 CONSTRAINT_ROWS = {'point': 3, 'surface': 6, 'normal': 1, 'position': 3, 'pose': 6, 'revolute': 5}
 """Number of rows of a constraint of each kind."""
 
-DIRECTED = ('normal', 'revolute')
-"""Kinds of constraints that need directions (see `Points`)."""
-
 INDEPENDENT = 1e-6
 """Length of an orthogonalized row, relative to the longest, above which rows are certainly
 independent."""
-
-Differentiate = Callable[[Values, Values], Rows]
-"""Function of values and of q or v: derivatives of the values by q along velocities, or by v."""
 
 
 class Constraint(NamedTuple):
@@ -47,23 +42,57 @@ class Constraint(NamedTuple):
     frame: Frame
     other: Frame | None
 
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return CONSTRAINT_ROWS[self.kind]
 
-class Points(NamedTuple):
-    """Points and directions of a constraint.
 
-    Attributes:
-        points: (2, 3) the constrained point in the frame, and in the other frame [m].
-        directions: (2, 3) of a normal contact: the normal in axes of the root frame; the second
-            row is not read. Of a revolute loop closure: two unit vectors in the other frame,
-            perpendicular to the axis and to each other.
+def constraints_of(model: Model, names: Sequence[str]) -> list[Constraint]:
+    """Constraints from options of a key: for each a kind, then its frame or its two frames.
+
+    Raises:
+        InvalidArgumentError: a kind is unknown, or a frame is missing.
+        UnknownFrameError: the model has no such frame.
     """
+    rest, constraints = list(names), []
+    while rest:
+        kind = rest.pop(0)
+        count = 2 if kind in LOOP_KINDS else 1
+        if kind not in CONSTRAINT_ROWS or len(rest) < count:
+            expected = f'a kind of {tuple(CONSTRAINT_ROWS)}, then its frame or its two frames'
+            raise InvalidArgumentError('contacts', ':'.join(names), expected)
+        frame, *others = [model.frame(rest.pop(0)) for _ in range(count)]
+        constraints.append(Constraint(kind, frame, others[0] if others else None))
+    return constraints
 
-    points: Sequence[Values]
-    directions: Sequence[Values] = ()
+
+Held = Annotated[Sequence[Constraint], Parsed(constraints_of, Options.CONSTRAINTS)]
+Points = Annotated[
+    Sequence[Sequence[Values]],
+    Input('held', 2, 3, meaning='of each constraint, in its frame and in its other frame [m]'),
+]
+Directions = Annotated[
+    Sequence[Sequence[Values]],
+    Input(
+        *('held', 2, 3),
+        meaning='of each normal contact: the normal in root axes, and anything; of each revolute '
+        'loop: two unit vectors in its other frame, perpendicular to the axis and to each other',
+    ),
+]
+Forces = Annotated[
+    Values,
+    Input('held.rows', meaning='as constrained_forward_dynamics returns them, with a'),
+]
 
 
 def rows_of_constraint(
-    model: Model, q: Values, v: Values, held: Constraint, places: Points
+    model: Model,
+    q: Values,
+    v: Values,
+    held: Constraint,
+    points: Sequence[Values],
+    directions: Sequence[Values],
 ) -> tuple[Rows, list[Scalar]]:
     """J and J-dot v of a constraint, in axes of the root frame ([RD] eq. 2.154).
 
@@ -73,9 +102,9 @@ def rows_of_constraint(
     Args:
         model, q, v: the robot and its state.
         held: the constraint.
-        places: points and directions of the constraint.
+        points: (2, 3) the constrained point in the frame, and in the other frame [m].
+        directions: (2, 3) as of `Directions`.
     """
-    points, directions = places
     rows = range(3 if held.kind in ('point', 'position', 'normal') else 6)
     J, bias = frame_rows(model, q, v, _at(held.frame, points[0]), rows)
     if held.other is not None:
@@ -99,27 +128,51 @@ def rows_of_constraint(
     return J, bias
 
 
+@quantity(
+    'Jacobian and J-dot v of contacts and loops, stacked',
+    {'jacobian': 'in axes of the root frame', 'bias': 'J-dot v'},
+    internal=True,
+    exported=True,
+    may_overflow=True,
+)
+def constraint_rows(
+    model: Model, held: Held, q: Q, v: V, points: Points, directions: Directions
+) -> tuple[Rows, list[Scalar]]:
+    """J and J-dot v of several constraints, stacked; see `rows_of_constraint`."""
+    J: Rows = []
+    bias: list[Scalar] = []
+    for one, *where in zip(held, points, directions, strict=True):
+        rows, rates = rows_of_constraint(model, q, v, one, *where)
+        J, bias = J + rows, bias + rates
+    return J, bias
+
+
+@quantity(
+    'accelerations and forces in contact, all rows independent',
+    {
+        'a': 'an acceleration, as a',
+        'forces': 'of the environment on the robot, stacked, in root axes [N], [N m]',
+        'pivots': PIVOTS,
+    },
+    internal=True,
+    exported=True,
+    may_be_singular=True,
+)
 def constrained_forward_dynamics(
-    model: Model,
-    constraints: Sequence[Constraint],
-    q: Values,
-    v: Values,
-    tau: Values,
-    places: Sequence[Points],
+    model: Model, held: Held, q: Q, v: V, tau: Tau, points: Points, directions: Directions
 ) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
     """Accelerations and forces of M a + C v + g = tau + J^T f with J a + J-dot v = 0.
 
     Args:
-        model: the robot.
-        constraints: the constraints.
+        model, held: the robot and the constraints.
         q, v, tau: state (nq), (nv) and joint torques (nv).
-        places: points and directions of each constraint.
+        points, directions: as of `rows_of_constraint`, of each constraint.
 
     Returns:
         Accelerations (nv), constraint forces (rows), and pivots of the factorization (rows), which
         are small for dependent constraints.
     """
-    J, bias = constraint_rows(model, constraints, q, v, places)
+    J, bias = constraint_rows(model, held, q, v, points, directions)
     task = TaskDynamics.of(model, q, J)
     effects = nonlinear_effects(model, q, v)
     force = [t - h for t, h in zip(tau, effects, strict=True)]
@@ -127,31 +180,15 @@ def constrained_forward_dynamics(
     return a, forces, task.pivots
 
 
-def finite_if_independent(pivots: Sequence[Scalar], any_value: Scalar) -> Scalar:
-    """A finite value if rows are certainly independent, infinity or NaN otherwise.
-
-    Args:
-        pivots: lengths of the rows after orthogonalization with respect to the rows before them.
-        any_value: an input of the trace; rows that are dependent in all states, a constant, would
-            otherwise give a constant that is not finite, which no trace can hold.
-    """
-    if not pivots:
-        return 1.0
-    margin = reduce(smaller, pivots) - reduce(larger, pivots) * INDEPENDENT
-    if isinstance(margin, float) and margin <= 0.0:
-        margin = -1.0 - any_value * any_value
-    return 1.0 / sqrt(margin)
-
-
 def constrained_dynamics_derivatives(
     model: Model,
-    constraints: Sequence[Constraint],
+    J: Rows,
     q: Values,
     v: Values,
     a: Values,
-    forces: Values,
-    places: Sequence[Points],
-    differentiate: Differentiate,
+    torques_dq: Rows,
+    rows_dq: Rows,
+    rows_dv: Rows,
 ) -> tuple[list[Rows], list[Rows], list[Scalar]]:
     """Derivatives of accelerations and of forces, each by q, v and tau, and the pivots.
 
@@ -161,36 +198,33 @@ def constrained_dynamics_derivatives(
         M da = dtau - dID + d(J^T f) + J^T df,   J da = -d(J a + J-dot v).
 
     Args:
-        model, constraints, q, v, places: as for `constrained_forward_dynamics`.
-        a, forces: accelerations and forces that `constrained_forward_dynamics` returns.
-        differentiate: derivatives of values that were computed from q and v, at constant a and f.
+        model, q, v: the robot and its state.
+        J: (rows, nv) rows of the constraints.
+        a: accelerations that `constrained_forward_dynamics` returns.
+        torques_dq: (nv, nv) derivative of J^T f by q along velocities, at constant f.
+        rows_dq, rows_dv: (rows, nv) derivatives of J a + J-dot v by q and by v, at constant a.
 
     Returns:
         Derivatives (nv, nv) of the accelerations and (rows, nv) of the forces, by q, v and tau
         each; pivots of the factorization (rows).
     """
-    J, bias = constraint_rows(model, constraints, q, v, places)
     task = TaskDynamics.of(model, q, J)
-    rows = [dot(row, a) + b for row, b in zip(J, bias, strict=True)]
     id_dq, id_dv, _ = inverse_dynamics_derivatives(model, q, v, a)
-    # Without constraints J^T f has no terms to differentiate.
-    force_slope = differentiate(task.torques(forces), q) if rows else [[0.0] * model.nv] * model.nv
     by_q = [
-        [f - t for f, t in zip(*pair, strict=True)] for pair in zip(force_slope, id_dq, strict=True)
+        [f - t for f, t in zip(*pair, strict=True)] for pair in zip(torques_dq, id_dq, strict=True)
     ]
     by_v = [[-x for x in row] for row in id_dv]
     inverted = task.inverted()
     of_a: list[Rows] = []
     of_forces: list[Rows] = []
-    demands = differentiate(rows, q), differentiate(rows, v)
-    for force, demand_slope in zip((by_q, by_v), demands, strict=True):
+    for force, demand_slope in ((by_q, rows_dq), (by_v, rows_dv)):
         columns = zip(zip(*force, strict=True), _columns(demand_slope, model.nv), strict=True)
         solved = [
             _constrained(inverted, force_column, [-x for x in demand])
             for force_column, demand in columns
         ]
         of_a.append([[x[i] for x, _ in solved] for i in range(model.nv)])
-        of_forces.append([[f[i] for _, f in solved] for i in range(len(rows))])
+        of_forces.append([[f[i] for _, f in solved] for i in range(len(J))])
     by_tau, forces_by_tau = _by_force(inverted)
     return [*of_a, by_tau], [*of_forces, forces_by_tau], task.pivots
 
@@ -223,18 +257,6 @@ def _by_force(task: TaskDynamics) -> tuple[Rows, Rows]:
     lower = [[free[i][j] - dot(removed[i], removed[j]) for j in range(i + 1)] for i in n]
     of_x = [[lower[max(i, j)][min(i, j)] for j in n] for i in n]
     return of_x, transposed([[-f for f in task.divided(row)] for row in removed])
-
-
-def constraint_rows(
-    model: Model, constraints: Sequence[Constraint], q: Values, v: Values, places: Sequence[Points]
-) -> tuple[Rows, list[Scalar]]:
-    """J and J-dot v of several constraints, stacked; arguments as for `rows_of_constraint`."""
-    J: Rows = []
-    bias: list[Scalar] = []
-    for held, where in zip(constraints, places, strict=True):
-        rows, rates = rows_of_constraint(model, q, v, held, where)
-        J, bias = J + rows, bias + rates
-    return J, bias
 
 
 def _columns(rows: Rows, count: int) -> Rows:

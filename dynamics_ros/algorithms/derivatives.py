@@ -20,9 +20,9 @@ from dynamics_ros.algorithms.linear_algebra.solve import (
 from dynamics_ros.model import Joint, Model
 from dynamics_ros.model.joints import VaryingJoint
 from dynamics_ros.model.model import combined
-from dynamics_ros.spatial import Force, Inertia, Motion, Scalar
+from dynamics_ros.spatial import Force, Motion, Scalar
 
-from .coriolis import BodyCoriolis, composite_bodies
+from .coriolis import composite_bodies
 from .inverse_dynamics import inverse_dynamics
 from .mass_matrix import mass_matrix
 from .quantity import A, External, Q, SquareMatrix, Tau, V, quantity
@@ -96,75 +96,33 @@ def inverse_dynamics_derivatives(
     for i in range(len(model.joints)):
         Y, B = tree.inertias[i], tree.coriolis[i]
         for c in columns[i]:
-            k = c.index
-            moves = c.S, c.psi_rate, c.psi_acceleration, c.by_velocity
-            for_dq, for_dv, momentum, by_row = _forces_of_column(Y, B, *moves)
+            k, f = c.index, forces[i]
+            # Forces for torques of joints nearer to the root by this coordinate, its velocity and
+            # acceleration; 2 B^T S for the torque of this joint by coordinates nearer to the root.
+            by_q = (B @ c.psi_rate) * 2.0 + Y @ c.psi_acceleration
+            by_v = (B @ c.S) * 2.0 + Y @ c.by_velocity
+            momentum, by_row = Y @ c.S, B.transpose_apply(c.S) * 2.0
             for m, slope in c.slopes:
-                dq[m][k] = dq[m][k] + slope.dot(forces[i])
+                dq[m][k] = dq[m][k] + slope.dot(f)
             for other in columns[i]:
                 m = other.index
-                dq[m][k] = dq[m][k] + other.S.dot(for_dq)
-                dv[m][k] = dv[m][k] + other.S.dot(for_dv)
+                dq[m][k] = dq[m][k] + other.S.dot(by_q)
+                dv[m][k] = dv[m][k] + other.S.dot(by_v)
                 da[m][k] = da[m][k] + other.S.dot(momentum)
-            column_forces = for_dq + c.S.cross(forces[i]), for_dv, momentum, by_row
-            for j, transformed in forces_towards_root(model, transforms, i, *column_forces):
-                if j == i:
-                    continue
-                for below in columns[j]:
-                    m = below.index
-                    moves = below.S, below.psi_rate, below.psi_acceleration, below.by_velocity
-                    entries = _entries_of_pair(*moves, *transformed)
-                    dq[m][k] = dq[m][k] + entries[0]
-                    dv[m][k] = dv[m][k] + entries[1]
-                    dq[k][m] = dq[k][m] + entries[2]
-                    dv[k][m] = dv[k][m] + entries[3]
-                    da[m][k] = da[m][k] + entries[4]
-                    da[k][m] = da[k][m] + entries[4]
+            moved = forces_towards_root(
+                model, transforms, i, by_q + c.S.cross(f), by_v, momentum, by_row
+            )
+            for j, (j_by_q, j_by_v, j_momentum, j_by_row) in moved:
+                for b in columns[j] if j != i else ():
+                    m, entry = b.index, b.S.dot(j_momentum)
+                    dq[m][k] = dq[m][k] + b.S.dot(j_by_q)
+                    dv[m][k] = dv[m][k] + b.S.dot(j_by_v)
+                    by_moves = b.psi_rate.dot(j_by_row) + b.psi_acceleration.dot(j_momentum)
+                    dq[k][m] = dq[k][m] + by_moves
+                    dv[k][m] = dv[k][m] + (b.S.dot(j_by_row) + b.by_velocity.dot(j_momentum))
+                    da[m][k] = da[m][k] + entry
+                    da[k][m] = da[k][m] + entry
     return dq, dv, da
-
-
-def _forces_of_column(
-    Y: Inertia,
-    B: BodyCoriolis,
-    S: Motion,
-    psi_rate: Motion,
-    psi_acceleration: Motion,
-    by_velocity: Motion,
-) -> tuple[Force, Force, Force, Force]:
-    """Forces on a composite body due to one column of its joint.
-
-    Returns:
-        Forces for the derivatives by q, v and a of torques nearer to the root, and 2 B^T S for the
-        derivatives of this joint's torque by coordinates nearer to the root.
-    """
-    for_dq = (B @ psi_rate) * 2.0 + Y @ psi_acceleration
-    for_dv = (B @ S) * 2.0 + Y @ by_velocity
-    return for_dq, for_dv, Y @ S, B.transpose_apply(S) * 2.0
-
-
-def _entries_of_pair(
-    S: Motion,
-    psi_rate: Motion,
-    psi_acceleration: Motion,
-    by_velocity: Motion,
-    for_dq: Force,
-    for_dv: Force,
-    momentum: Force,
-    by_row: Force,
-) -> tuple[Scalar, Scalar, Scalar, Scalar, Scalar]:
-    """Entries of a pair of columns j and i, j nearer to the root: dq_ji, dv_ji, dq_ij, dv_ij, M_ji.
-
-    Args:
-        S, psi_rate, psi_acceleration, by_velocity: of column j.
-        for_dq, for_dv, momentum, by_row: forces of column i, in the frame of body j.
-    """
-    return (
-        S.dot(for_dq),
-        S.dot(for_dv),
-        psi_rate.dot(by_row) + psi_acceleration.dot(momentum),
-        S.dot(by_row) + by_velocity.dot(momentum),
-        S.dot(momentum),
-    )
 
 
 @quantity(
@@ -189,12 +147,8 @@ def forward_dynamics_derivatives(
     bias = inverse_dynamics(model, q, v, [0.0] * model.nv, external)
     a = solve_factorized(factors, [x - y for x, y in zip(tau, bias, strict=True)])
     dq, dv, _ = inverse_dynamics_derivatives(model, q, v, a, external)
-    by_q, by_v = (solve_columns(factors, _minus(rows)) for rows in (dq, dv))
+    by_q, by_v = (solve_columns(factors, [[-x for x in row] for row in rows]) for rows in (dq, dv))
     return by_q, by_v, inverse_of(factors)
-
-
-def _minus(rows: Rows) -> Rows:
-    return [[-entry for entry in row] for row in rows]
 
 
 def _columns_and_forces(
@@ -211,27 +165,19 @@ def _columns_and_forces(
     needed: list[Force] = []
     for i, joint in enumerate(model.joints):
         Y, v_B = model.inertias[i], motions.velocities[i]
-        f_B = _force(Y, v_B, accelerations[i])
+        f_B = Y @ accelerations[i] + Y.bias_force(v_B)
         needed.append(f_B - external[i] if i in external else f_B)
         v_P = motions.transforms[i].inverse_act(motions.velocities[joint.parent])
         a_P = motions.transforms[i].inverse_act(accelerations[joint.parent])
         columns.append([])
         for k, S in joint.subspace(q):
-            psi_rate, psi_acceleration, by_velocity = _moves(S, v_P, a_P, v_B)
+            psi_rate = v_P.cross(S)
+            psi_acceleration = a_P.cross(S) + v_P.cross(psi_rate)
+            by_velocity = psi_rate + v_B.cross(S)
             columns[i].append(_Column(k, S, psi_rate, psi_acceleration, by_velocity, ()))
         if isinstance(joint.kind, VaryingJoint):
             columns[i] = _varying(joint, columns[i], q, v, a, v_P + v_B)
     return columns, carried_by_bodies(model, motions.transforms, needed, Force.zero())
-
-
-def _force(Y: Inertia, v_B: Motion, a_B: Motion) -> Force:
-    return Y @ a_B + Y.bias_force(v_B)
-
-
-def _moves(S: Motion, v_P: Motion, a_P: Motion, v_B: Motion) -> tuple[Motion, Motion, Motion]:
-    """psi_rate, psi_acceleration and by_velocity of a column with constant S (see `_Column`)."""
-    psi_rate = v_P.cross(S)
-    return psi_rate, a_P.cross(S) + v_P.cross(psi_rate), psi_rate + v_B.cross(S)
 
 
 def _varying(

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
@@ -38,7 +38,7 @@ Elements = NDArray[np.object_]
 
 Axis = int | str | Callable[[Model], int]
 """Length of an axis: a number, an attribute of the model, an option that takes several (``rows``),
-or a function of the model."""
+the sum of their attributes ``rows`` (``held.rows``), or a function of the model."""
 
 Reference = Literal['world', 'local', 'local_world_aligned']
 """Reference of a twist. 'world': spatial twist at the origin of the root frame. 'local': body
@@ -99,13 +99,6 @@ Tau = Annotated[Values, Input('nv', meaning='torques')]
 PerVelocity = Annotated[Values, Input('nv')]
 SquareMatrix = Annotated[list[list[Scalar]], Input('nv', 'nv')]
 
-External = Annotated[Mapping[int, Force] | None, 'frames of wrenches']
-"""Forces by body, each in the frame of its body; options are frames, whose wrenches are inputs."""
-
-Prescribed = Annotated[Collection[int], 'indices of v']
-RowsOfFrame = Annotated[Sequence[int], 'digits of rows']
-Frames = Annotated[Sequence[Frame], 'frames']
-
 
 class Options(Enum):
     """Kinds of options after a quantity's name in a key; the values are the syntax for users."""
@@ -129,16 +122,51 @@ class Options(Enum):
     """Options that the declaration documents."""
 
 
+@dataclass(frozen=True)
+class Parsed:
+    """How options of a key become an argument.
+
+    Attributes:
+        parse: function of the model and the option, or all options if they are several.
+        kind: kind of options of a quantity that has no others.
+        several: whether it takes the rest of a key.
+    """
+
+    parse: Callable[[Model, Any], Any]
+    kind: Options = Options.OTHER
+    several: bool = True
+
+
+def _frames(model: Model, names: Sequence[str]) -> list[Frame]:
+    return [model.frame(name) for name in names]
+
+
+def _indices(model: Model, options: Sequence[str]) -> frozenset[int]:
+    if not all(str(x).isdecimal() and int(x) < model.nv for x in options):
+        expected = f'indices of v, from 0 to {model.nv - 1}'
+        raise InvalidArgumentError('prescribed', ':'.join(map(str, options)), expected)
+    return frozenset(map(int, options))
+
+
+def _rows(model: Model, digits: str) -> list[int]:
+    if not digits or len({*digits}) < len(digits) or not {*digits} <= {*ALL_ROWS}:
+        raise InvalidArgumentError('rows', repr(digits), 'different digits from 0 to 5 as rows')
+    return [int(row) for row in digits]
+
+
+External = Annotated[Mapping[int, Force] | None, Parsed(_frames, Options.WRENCHES)]
+"""Forces by body, each in the frame of its body; options are frames, whose wrenches are inputs."""
+
+Prescribed = Annotated[Collection[int], Parsed(_indices, Options.PRESCRIBED)]
+RowsOfFrame = Annotated[Sequence[int], Parsed(_rows, several=False)]
+Frames = Annotated[Sequence[Frame], Parsed(_frames)]
+
 _KINDS = {
     (): Options.NONE,
     (Frame,): Options.FRAME,
     (Frame, Reference): Options.FRAME_AND_REFERENCE,
-    (External,): Options.WRENCHES,
-    (Prescribed,): Options.PRESCRIBED,
     (Frame, RowsOfFrame): Options.FRAME_AND_ROWS,
 }
-_SEVERAL = (External, Prescribed, Frames)
-"""Types of options that take the rest of a key."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +199,6 @@ class Definition:
             kernel.
         notes: paragraphs for the documentation of its method.
         makes_formula: whether the function makes a formula.
-        options: kind of options in a key.
     """
 
     name: str
@@ -185,8 +212,6 @@ class Definition:
     written: bool = False
     notes: str = ''
     makes_formula: bool = False
-    given_options: Options | None = None
-    given_inputs: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def finite_results(self) -> bool:
@@ -231,16 +256,16 @@ class Definition:
     @computed_once
     def meanings(self) -> dict[str, str]:
         """Meaning of the inputs by name, of those that have one."""
-        own = {name: x.meaning for name, x in self.inputs.items() if x.meaning}
-        return own | dict(self.given_inputs)
+        return {name: x.meaning for name, x in self.inputs.items() if x.meaning}
 
     @computed_once
     def options(self) -> Options:
         """Kind of options in a key."""
-        if self.given_options is not None:
-            return self.given_options
+        if self.makes_formula:
+            return Options.OTHER
         kinds = tuple(hint for _, hint, shape in self._parts if shape is None)
-        return _KINDS.get(kinds, Options.OTHER)
+        parsed = _metadata(kinds[0], Parsed) if len(kinds) == 1 else None
+        return parsed.kind if parsed else _KINDS.get(kinds, Options.OTHER)
 
     def formula(self, model: Model | None, *options: str) -> Formula:
         """Return the formula for a model, or without one if it depends on none.
@@ -252,7 +277,7 @@ class Definition:
         try:
             if self.makes_formula:
                 self._signature.bind(model, *options)
-            taken = self._taken(options)
+            fixed = {} if self.makes_formula else self._fixed(model, options)
         except (TypeError, IndexError):
             given = ':'.join(map(str, (self.name, *options)))
             expected = f'{self.name}{self.options.value}'
@@ -260,38 +285,35 @@ class Definition:
         if self.makes_formula:
             made: Formula = self.function(model, *options)
             return made
-        return self._formula_of(model, taken)
+        return self._formula_of(model, fixed)
 
-    def _taken(self, options: Sequence[str]) -> dict[str, Any]:
-        """Return the options by parameter, some of them several."""
-        taken: dict[str, Any] = {}
-        if self.makes_formula:
-            return taken
+    def _fixed(self, model: Any, options: Sequence[str]) -> dict[str, Any]:
+        """Return the arguments that options fix, by parameter; wrenches as their frames."""
+        fixed: dict[str, Any] = {}
         rest = list(options)
         for name, hint, shape in self._parts:
             if shape is None:
-                if hint in _SEVERAL:
-                    taken[name], rest = rest, []
+                parsed = _metadata(hint, Parsed)
+                option: Any = rest
+                if parsed and parsed.several:
+                    rest = []
                 elif hint == RowsOfFrame and not rest:
-                    taken[name] = ALL_ROWS
+                    option = ALL_ROWS
                 else:
-                    taken[name] = rest.pop(0)
+                    option = rest.pop(0)
+                fixed[name] = _parsed(model, hint, option)
         if rest:
             raise IndexError
-        return taken
+        return fixed
 
-    def _formula_of(self, model: Any, taken: Mapping[str, Any]) -> Formula:
-        wrenches: list[Frame] = []
-        fixed: dict[str, Any] = {}
-        external = ''
-        for name, hint, _ in self._parts:
-            if name not in taken:
-                continue
-            if hint == External:
-                external, wrenches = name, [model.frame(frame) for frame in taken[name]]
-            else:
-                fixed[name] = _parsed(model, hint, taken[name])
-        counts = {name: len(x) for name, x in fixed.items() if isinstance(x, list)}
+    def _formula_of(self, model: Any, fixed: dict[str, Any]) -> Formula:
+        external = next((name for name, hint, _ in self._parts if hint == External), '')
+        wrenches: list[Frame] = fixed.pop(external, [])
+        several = {name: x for name, x in fixed.items() if isinstance(x, list)}
+        counts = {name: len(x) for name, x in several.items()}
+        counts |= {
+            f'{name}.rows': sum(getattr(y, 'rows', 0) for y in x) for name, x in several.items()
+        }
         inputs: dict[str, Shape] = {name: x.shape(model, counts) for name, x in self.inputs.items()}
         names = list(inputs)
         inputs |= {f'{WRENCH_INPUT}{i}': 6 for i in range(len(wrenches))}
@@ -338,29 +360,26 @@ class Definition:
 
 _OPTIONAL = (External, RowsOfFrame)
 
+_Kind = TypeVar('_Kind')
+
+
+def _metadata(hint: Any, kind: type[_Kind]) -> _Kind | None:
+    """Return the metadata of an annotation if it is of a kind."""
+    metadata = hint.__metadata__[0] if get_origin(hint) is Annotated else None
+    return metadata if isinstance(metadata, kind) else None
+
 
 def _input_of(hint: Any) -> Input | None:
-    if hint is Any:
-        return Input()
-    if get_origin(hint) is Annotated and isinstance(hint.__metadata__[0], Input):
-        found: Input = hint.__metadata__[0]
-        return found
-    return None
+    return Input() if hint is Any else _metadata(hint, Input)
 
 
 def _parsed(model: Model, hint: Any, option: Any) -> Any:
     if hint is Frame:
         return model.frame(option)
-    if hint == Frames:
-        return [model.frame(frame) for frame in option]
     if hint == Reference:
         return checked_reference(option)
-    if hint == Prescribed:
-        given = ':'.join(map(str, option))
-        return frozenset(checked_indices(option, model.nv, 'prescribed', given))
-    if hint == RowsOfFrame:
-        return checked_rows(option, 'rows', repr(option))
-    return option
+    parsed = _metadata(hint, Parsed)
+    return parsed.parse(model, option) if parsed else option
 
 
 def _of_bodies(model: Model, values: Mapping[int, Motion | Force]) -> Elements:
@@ -441,27 +460,14 @@ def quantity(
 
 
 def quantity_formula(
-    summary: str,
-    outputs: str | Mapping[str, str],
-    options: Options = Options.OTHER,
-    inputs: Mapping[str, str] | None = None,
-    **fields: Any,
+    summary: str, outputs: str | Mapping[str, str], **fields: Any
 ) -> Callable[[_Function], _Function]:
     """Return a decorator that declares an internal quantity by what makes its formula.
 
     Args:
-        summary, outputs: as for `quantity`.
-        options: kind of its options.
-        inputs: meaning of its inputs, for a control law that is exported; None for others.
-        fields: as for `quantity`.
+        summary, outputs, fields: as of `quantity`.
     """
-    fields |= {'makes_formula': True, 'given_options': options, 'internal': True}
-    if inputs is not None:
-        fields |= {'exported': True, 'given_inputs': COMMON_INPUTS | dict(inputs)}
-    return quantity(summary, outputs, **fields)
-
-
-COMMON_INPUTS = {'q': 'configuration', 'v': 'velocity', 'a': 'acceleration', 'tau': 'torques'}
+    return quantity(summary, outputs, **fields, makes_formula=True, internal=True)
 
 
 def define(model: Model, key: Key) -> Formula:
@@ -497,41 +503,6 @@ def checked_reference(reference: str) -> str:
     if not isinstance(reference, str) or reference not in REFERENCES:
         raise InvalidArgumentError('reference', repr(reference), f'one of {REFERENCES}')
     return reference
-
-
-def checked_indices(
-    options: Iterable[str], count: int, argument: str, given: str, of: str = 'v'
-) -> list[int]:
-    """Return indices from the options of a key.
-
-    Args:
-        options: their digits.
-        count: number of indices that exist.
-        argument, given: the argument and its value, for errors.
-        of: what the indices count, for errors.
-
-    Raises:
-        InvalidArgumentError: an option is not such an index.
-    """
-    options = list(options)
-    if not all(str(x).isdecimal() and int(x) < count for x in options):
-        raise InvalidArgumentError(argument, given, f'indices of {of}, from 0 to {count - 1}')
-    return [int(x) for x in options]
-
-
-def checked_rows(digits: str, argument: str, given: str) -> list[int]:
-    """Return rows of a Jacobian from an option of a key.
-
-    Args:
-        digits: the option.
-        argument, given: the argument and its value, for errors.
-
-    Raises:
-        InvalidArgumentError: no row, a repeated row, or a row that does not exist.
-    """
-    if not digits or len(set(digits)) < len(digits) or not set(digits) <= set(ALL_ROWS):
-        raise InvalidArgumentError(argument, given, 'different digits from 0 to 5 as rows')
-    return [int(row) for row in digits]
 
 
 def shaped(rows: Any, *shape: int) -> Elements:

@@ -272,21 +272,12 @@ def operational_space_torques(
 
 def selected(axes: Matrix3, shares: Values, vector: Values) -> list[Scalar]:
     """Project a 6-vector in root frame axes to selected directions of ``axes`` ([RD] eq. 3.99)."""
-    parts = zip(turned_back(axes, vector), shares, strict=True)
-    return turned(axes, [x * share for x, share in parts])
-
-
-def turned(axes: Matrix3, vector: Values) -> list[Scalar]:
-    """Rotate a 6-vector from ``axes`` to axes of the root frame; its reference point is kept."""
-    return [*(axes @ Vector3.of(vector[:3])), *(axes @ Vector3.of(vector[3:]))]
-
-
-def turned_back(axes: Matrix3, vector: Values) -> list[Scalar]:
-    """Rotate a 6-vector from axes of the root frame to ``axes``; its reference point is kept."""
-    return [
-        *axes.transpose_apply(Vector3.of(vector[:3])),
-        *axes.transpose_apply(Vector3.of(vector[3:])),
-    ]
+    projected: list[Scalar] = []
+    for part in (slice(3), slice(3, 6)):
+        along = axes.transpose_apply(Vector3.of(vector[part]))
+        pairs = zip(along, shares[part], strict=True)
+        projected += axes @ Vector3.of([x * share for x, share in pairs])
+    return projected
 
 
 def _sum(a: Values, b: Values) -> list[Scalar]:

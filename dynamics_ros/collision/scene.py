@@ -22,11 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.errors import InvalidArgumentError, ModelError, UnknownFrameError
 from dynamics_ros.model import ROOT
-from dynamics_ros.model.collision_geometry import (
-    CollisionGeometry,
-    read_collision_geometry,
-    read_document,
-)
+from dynamics_ros.model.collision_geometry import CollisionGeometry, read_collision_geometry
+from dynamics_ros.model.hardened_xml import read_source
 from dynamics_ros.model.model import Model
 from dynamics_ros.multibody.arguments import check_not_negative, finite_vector
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
@@ -482,7 +479,7 @@ def disabled_pairs(
     Raises:
         ModelError: the SRDF is not XML, or an element lacks a link.
     """
-    document, _ = read_document(source)
+    document = read_source(source)
     if document.tag != 'robot':
         raise ModelError('SRDF', f'its root element is {document.tag!r}; expected <robot>')
     pairs, named = set(), set()

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics_ros.algorithms.constrained import INDEPENDENT
 from dynamics_ros.errors import RankDeficientError
 from dynamics_ros.multibody.arguments import boolean_mask, finite_together
 from dynamics_ros.multibody.kernel_methods import Wrenches
@@ -26,7 +25,7 @@ from .dynamics import (
     constrained_inverse_dynamics,
     impact,
 )
-from .jacobian import constraint_jacobian, in_kernels, split_forces, stacked
+from .jacobian import are_independent, constraint_jacobian, in_kernels, split_forces, stacked
 from .kinds import Constraints, Slopes, constraint_list
 
 
@@ -107,17 +106,17 @@ def constrained_forward_dynamics_derivatives(
         InvalidArgumentError: the derivatives of a constraint are not known.
         RankDeficientError: rows depend on each other, so the forces are not unique.
     """
-    a, forces = constrained_forward_dynamics(robot, q, v, tau, contacts, external_wrenches)
     known = in_kernels(robot, contacts)
     if known is None:
-        q, v = finite_together(q=(q, robot.nq), v=(v, robot.nv))
-        system = _System.of(robot, q, v, a, forces, contacts, external_wrenches)
-        columns = (system.by_q, system.by_v, system.by_force(np.eye(robot.nv)))
-        solved = [system.solve(*column) for column in columns]
-        return ConstrainedDerivatives(*(x for x, _ in solved), *(f for _, f in solved))
+        none = np.zeros(robot.nv)
+        of_all = constrained_hybrid_dynamics_derivatives(
+            robot, q, v, none, tau, none > 0.0, contacts, external_wrenches
+        )
+        return ConstrainedDerivatives(*(getattr(of_all, x) for x in ConstrainedDerivatives._fields))
+    a, forces = constrained_forward_dynamics(robot, q, v, tau, contacts, external_wrenches)
     kernel = known.kernel(robot, 'constrained_dynamics_derivatives')
     *matrices, pivots = kernel.call(q, v, a, forces, *known.places)
-    if not _are_independent(pivots):
+    if not are_independent(pivots):
         raise _dependent(constraint_jacobian(robot, q, contacts))
     derivatives = ConstrainedDerivatives(*matrices)
     if external_wrenches is None:
@@ -158,13 +157,13 @@ def constrained_hybrid_dynamics_derivatives(
     system = _System.of(robot, q, v, a, forces, contacts, external_wrenches)
     # A unit of a known acceleration takes M e of the forces and J e of the rows.
     known_a = -system.M * given, -system.J * given
-    columns = (system.by_q, system.by_v, known_a, system.by_force(np.diag(1.0 * ~given)))
+    known_tau = np.diag(1.0 * ~given), np.zeros(system.J.shape)
+    columns = (system.by_q, system.by_v, known_a, known_tau)
     of_a, of_tau, of_forces = [], [], []
-    for index, (force, target) in enumerate(columns):
-        part, of_force = system.solve(force, target, ~given)
-        moved = part + np.diag(1.0 * given) if index == 2 else part
+    solved = zip(columns, system.solve(*columns, free=~given), strict=True)
+    for index, ((force, _), (part, of_force)) in enumerate(solved):
         needed = system.M @ part - force - transposed(system.J) @ of_force
-        of_a.append(moved)
+        of_a.append(part + np.diag(1.0 * given) if index == 2 else part)
         of_tau.append(np.where(given[:, None], needed, np.diag(1.0 * ~given) * (index == 3)))
         of_forces.append(of_force)
     return ConstrainedHybridDerivatives(*of_a, *of_tau, *of_forces)
@@ -220,7 +219,7 @@ def constrained_inverse_dynamics_derivatives(
         w[..., ~active] = -apply(pseudo_inverse(J_p), apply(J, w))
         selected = system._replace(M=np.diag(1.0 * active))
         drift = [-_rates_by_q(robot, q, w, contacts), *[np.zeros(J.shape)] * 2]
-        parts = [selected.solve(*pair) for pair in zip(needed, drift, strict=True)]
+        parts = selected.solve(*zip(needed, drift, strict=True))
         of_tau = [active[:, None] * x for x, _ in parts]
         return ConstrainedInverseDerivatives(*of_tau, *(-f for _, f in parts))
     w[..., ~active] = apply(pseudo_inverse(J_p), forces)
@@ -263,8 +262,9 @@ def impact_derivatives(
     rebound = _rates_by_q(robot, q, after, contacts) + coefficients * _rates_by_q(
         robot, q, v, contacts
     )
-    by_q = system.solve(system.by_q[0] + weight_slope, -rebound)
-    by_v = system.solve(system.M, -coefficients * J)
+    by_q, by_v = system.solve(
+        (system.by_q[0] + weight_slope, -rebound), (system.M, -coefficients * J)
+    )
     return ImpactDerivatives(by_q[0], by_v[0], by_q[1], by_v[1])
 
 
@@ -299,32 +299,35 @@ class _System(NamedTuple):
         by_q = slopes.torques_dq - dq, -slopes.rows_dq
         return cls(M, J, by_q, (-dv, -slopes.rows_dv))
 
-    def by_force(self, force: Array) -> tuple[Array, Array]:
-        """A force (nv, n), which no row depends on."""
-        return force, np.zeros((*self.J.shape[:-1], force.shape[-1]))
-
     def solve(
-        self, force: Array, target: Array, free: NDArray[np.bool_] | None = None
-    ) -> tuple[Array, Array]:
+        self, *columns: tuple[Array, Array], free: NDArray[np.bool_] | None = None
+    ) -> list[tuple[Array, Array]]:
         """Derivatives (..., nv, n) of a, zero of velocities that are not free, and of forces.
+
+        Args:
+            columns: pairs of force and target with n columns each.
+            free: (nv) mask; None for all.
 
         Raises:
             RankDeficientError: the rows depend on each other.
         """
         mask = np.ones(self.M.shape[-1], dtype=bool) if free is None else free
-        J = self.J[..., mask]
+        M, J = self.M[..., mask, :][..., mask], self.J[..., mask]
         if (rank(J) < J.shape[-2]).any():
             raise _dependent(J)
-        M = self.M[..., mask, :][..., mask]
-        leading = np.broadcast_shapes(M.shape[:-2], J.shape[:-2], force.shape[:-2])
-        n, rows, columns = M.shape[-1], J.shape[-2], force.shape[-1]
-        K, right = np.zeros((*leading, n + rows, n + rows)), np.zeros((*leading, n + rows, columns))
+        parts = [M, J, *(x for pair in columns for x in pair)]
+        leading = np.broadcast_shapes(*(x.shape[:-2] for x in parts))
+        n, size = M.shape[-1], M.shape[-1] + J.shape[-2]
+        ends = np.cumsum([force.shape[-1] for force, _ in columns])
+        K, right = np.zeros((*leading, size, size)), np.zeros((*leading, size, ends[-1]))
         K[..., :n, :n], K[..., n:, :n], K[..., :n, n:] = M, J, transposed(J)
-        right[..., :n, :], right[..., n:, :] = force[..., mask, :], target
+        for (force, target), part in zip(columns, np.split(right, ends[:-1], -1), strict=True):
+            part[..., :n, :], part[..., n:, :] = force[..., mask, :], target
         solved = np.linalg.solve(K, right)
-        of_a = np.zeros((*leading, len(mask), columns))
+        of_a = np.zeros((*leading, len(mask), ends[-1]))
         of_a[..., mask, :] = solved[..., :n, :]
-        return of_a, -solved[..., n:, :]
+        results = (np.split(x, ends[:-1], -1) for x in (of_a, -solved[..., n:, :]))
+        return list(zip(*results, strict=True))
 
 
 def _slopes(
@@ -346,18 +349,6 @@ def _rates_by_q(robot: RigidBodySystem, q: Array, v: Array, contacts: Constraint
     still, none = 0.0 * v, np.zeros(sum(x.rows for x in constraint_list(contacts)))
     by_q, at_rest = (_slopes(robot, q, x, still, none, contacts).rates_dq for x in (v, still))
     return np.asarray(by_q - at_rest)
-
-
-def _are_independent(pivots: Array) -> bool:
-    """Whether rows are certainly independent, from pivots (..., rows) of their orthogonalization.
-
-    A pivot is the length of a row after orthogonalization with respect to the rows before it.
-    """
-    if pivots.ndim == 1:  # a single state, in a loop of a controller
-        lengths = pivots.tolist()
-        return not lengths or min(lengths) > INDEPENDENT * max(lengths)
-    largest = pivots.max(axis=-1, initial=0.0, keepdims=True)
-    return bool((pivots > INDEPENDENT * largest).all())
 
 
 def _dependent(J: Array) -> RankDeficientError:

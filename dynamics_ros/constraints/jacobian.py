@@ -8,6 +8,7 @@ constraints.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dynamics_ros.algorithms.constrained import INDEPENDENT
 from dynamics_ros.constraints.kinds import (
     ClosedLoop,
     Constraints,
@@ -89,6 +91,21 @@ def check_feasible(residual: Array, scale: Array, contradiction: str) -> None:
         raise InfeasibleError(contradiction, float(np.max(violation)))
 
 
+def are_independent(pivots: Array, tolerance: float = INDEPENDENT) -> bool:
+    """Whether rows are independent, from pivots (..., rows) of their orthogonalization.
+
+    A pivot is the length of a row after orthogonalization with respect to the rows before it. Each
+    has to be above the tolerance times the largest one; none is if one is not finite.
+    """
+    if pivots.ndim == 1:  # a single state, in a loop of a controller
+        lengths = pivots.tolist()
+        if lengths and not min(lengths) > tolerance * max(lengths):
+            return False
+        return math.isfinite(sum(lengths))
+    largest = pivots.max(axis=-1, initial=0.0, keepdims=True)
+    return bool((pivots > tolerance * largest).all())
+
+
 MAX_CACHED = 128
 """Largest number of stored sets of constraints; a program may create new ones in each call."""
 
@@ -99,8 +116,7 @@ class InKernels:
 
     Attributes:
         names: kinds and frames, the options of the kernels.
-        places: the last inputs of the kernels: points (m, 2, 3), and directions (m, 2, 3) if a kind
-            needs them.
+        places: the last inputs of the kernels: points and directions, (m, 2, 3) each.
         given: the constraints as passed by the user; the reference keeps their identities valid.
         kernels: those that were asked for, by name.
     """

@@ -9,15 +9,14 @@ the robot is positive, with the opposite sign of F_c in [RD] eq. 3.57.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics_ros.algorithms.constrained import CONSTRAINT_ROWS, DIRECTED
+from dynamics_ros.algorithms.constrained import CONSTRAINT_ROWS
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.model.description import LOOP_KINDS
 from dynamics_ros.model.joints import plane_axes
@@ -37,7 +36,7 @@ CONTACT_KINDS = tuple(kind for kind in CONSTRAINT_ROWS if kind not in LOOP_KINDS
 
 UP = (0.0, 0.0, 1.0)
 
-HELD = 'where it is held, as Contact.held_at gives it'
+HELD = 'where it is held, as Contact.held_at or ClosedLoop.closed_at gives it'
 
 
 class Constraint(Protocol):
@@ -78,27 +77,20 @@ Places = tuple[tuple[float, ...], tuple[float, ...]]
 """Two points or directions."""
 
 
-class _OfKernel(ABC):
-    """Rows of a contact or a loop, from a kernel; a contact is a loop with the root frame."""
+class _OfKernel:
+    """Rows of a contact or a loop, from a kernel; a contact is a loop with the root frame.
+
+    Attributes:
+        key: kind and frames, which are options of kernels.
+        points, directions: inputs of kernels, as of ``algorithms.constrained.rows_of_constraint``.
+    """
 
     kind: str
     frame: str
     rotation: Any
-
-    @property
-    @abstractmethod
-    def key(self) -> tuple[str, ...]:
-        """Kind and frames, which are options of kernels."""
-
-    @property
-    @abstractmethod
-    def points(self) -> Places:
-        """Points in the frames, inputs of kernels."""
-
-    @property
-    @abstractmethod
-    def directions(self) -> Places:
-        """Directions, inputs of kernels."""
+    key: tuple[str, ...]
+    points: Places
+    directions: Places
 
     @property
     def rows(self) -> int:
@@ -133,7 +125,9 @@ class _OfKernel(ABC):
         Raises:
             InvalidArgumentError: the place or rotation that is held is not known.
         """
-        self._check_held()
+        for name in ('anchor', 'rotation')[: 2 if self.kind in ('surface', 'pose') else 1]:
+            if getattr(self, name, ORIGIN) is None:
+                raise InvalidArgumentError(name, 'None', HELD)
         X = robot.forward_kinematics(q, self.frame)
         Y = robot.forward_kinematics(q, self.key[2]) if len(self.key) > 2 else np.eye(4)
         point, other_point = map(np.array, self.points)
@@ -151,17 +145,18 @@ class _OfKernel(ABC):
             turned = pose_error(X, Y @ _at_origin(self.rotation))[..., 3:]
         return np.concatenate([offset, turned], axis=-1)
 
-    def _check(
-        self, kinds: Sequence[str], points: Sequence[str], directions: Sequence[str]
-    ) -> None:
-        """Check the attributes; points, directions and the rotation become tuples of floats."""
+    def _check(self, kinds: Sequence[str], *vectors: str) -> None:
+        """Check the attributes; vectors and the rotation become tuples of floats.
+
+        Args:
+            kinds: the kinds that there are.
+            vectors: names of points and, with a length of 1 afterwards, of directions.
+        """
         if self.kind not in kinds:
             raise InvalidArgumentError('kind', repr(self.kind), f'one of {tuple(kinds)}')
-        for name in (*points, *directions):
-            if name == 'anchor' and getattr(self, name) is None:
-                continue
+        for name in vectors:
             vector = finite_vector(name, getattr(self, name), 3)
-            if name in directions:
+            if name in ('normal', 'axis', 'other_axis'):
                 length = float(np.linalg.norm(vector))
                 if not length:
                     raise InvalidArgumentError(name, 'a vector of length 0', 'a direction')
@@ -172,26 +167,23 @@ class _OfKernel(ABC):
             rigid_pose('rotation', _at_origin(R))
             object.__setattr__(self, 'rotation', tuple(map(tuple, R.tolist())))
 
-    @abstractmethod
-    def _check_held(self) -> None:
-        """Check that the ``residual`` is defined."""
+    def _set(self, key: tuple[str, ...], points: Places, directions: Places) -> None:
+        for name, value in (('key', key), ('points', points), ('directions', directions)):
+            object.__setattr__(self, name, value)
 
     def _rows(self, robot: RigidBodySystem, q: Array, v: Array) -> tuple[Array, Array]:
-        kernel = robot.kernel('constraint_rows', *self.key)
-        J, bias = kernel(q, v, *places([self]))
+        J, bias = robot.kernel('constraint_rows', *self.key)(q, v, *places([self]))
         return J, bias
 
 
-def places(constraints: Sequence[_OfKernel]) -> tuple[Array, ...]:
+def places(constraints: Sequence[_OfKernel]) -> tuple[Array, Array]:
     """Last inputs of kernels of contacts and loops.
 
     Returns:
-        Points (m, 2, 3), and directions (m, 2, 3) if a kind needs them.
+        Points and directions, (m, 2, 3) each.
     """
     points = np.array([x.points for x in constraints]).reshape(-1, 2, 3)
-    if any(x.kind in DIRECTED for x in constraints):
-        return points, np.array([x.directions for x in constraints])
-    return (points,)
+    return points, np.array([x.directions for x in constraints]).reshape(-1, 2, 3)
 
 
 @dataclass(frozen=True)
@@ -222,7 +214,11 @@ class Contact(_OfKernel):
     rotation: tuple[tuple[float, ...], ...] | None = None
 
     def __post_init__(self) -> None:
-        self._check(CONTACT_KINDS, ('point', 'anchor'), ('normal',))
+        anchored = () if self.anchor is None else ('anchor',)
+        self._check(CONTACT_KINDS, 'point', *anchored, 'normal')
+        # The second direction is that of a loop, and not read.
+        points, directions = (self.point, self.anchor or ORIGIN), (self.normal, ORIGIN)
+        self._set((self.kind, self.frame), points, directions)
 
     @classmethod
     def held_at(
@@ -242,36 +238,10 @@ class Contact(_OfKernel):
             frame, kind, point, normal: as the attributes; ``anchor`` and ``rotation`` are
                 computed.
         """
-        at = finite_vector('q', q, robot.nq)
-        anchor = cls(frame, kind, point, normal).position(robot, at)
-        rotation = tuple(map(tuple, robot.forward_kinematics(at, frame)[:3, :3].tolist()))
-        return cls(frame, kind, point, normal, tuple(anchor.tolist()), rotation)
-
-    @property
-    def key(self) -> tuple[str, ...]:
-        """Kind and frame, which are options of kernels."""
-        return self.kind, self.frame
-
-    @property
-    def points(self) -> Places:
-        """The point in its frame, and where it is held in the root frame."""
-        return self.point, self.anchor or ORIGIN
-
-    @property
-    def directions(self) -> Places:
-        """The normal, and a placeholder for the second direction of a loop."""
-        return self.normal, ORIGIN
-
-    def position(self, robot: RigidBodySystem, q: Array) -> Array:
-        """Position (..., 3) of the point in the root frame [m]."""
-        pose = robot.forward_kinematics(q, self.frame)
-        return np.asarray(pose[..., :3, :3] @ np.array(self.point) + pose[..., :3, 3])
-
-    def _check_held(self) -> None:
-        if self.anchor is None:
-            raise InvalidArgumentError('anchor', 'None', HELD)
-        if self.kind == 'surface' and self.rotation is None:
-            raise InvalidArgumentError('rotation', 'None', HELD)
+        contact = cls(frame, kind, point, normal)
+        X = robot.forward_kinematics(finite_vector('q', q, robot.nq), frame)
+        anchor = tuple((X[:3, :3] @ np.array(contact.point) + X[:3, 3]).tolist())
+        return replace(contact, anchor=anchor, rotation=tuple(map(tuple, X[:3, :3].tolist())))
 
 
 @dataclass(frozen=True)
@@ -288,7 +258,7 @@ class ClosedLoop(_OfKernel):
             'revolute' is a revolute joint with an axis through the points, five rows.
         point, other_point: the points in their frames [m].
         axis, other_axis: direction of the axis in both frames; used by the kind 'revolute', whose
-            last two rows are along ``directions`` of the other frame.
+            last two rows are along ``directions`` of the other frame, perpendicular to the axis.
         rotation: (3, 3) rotation of the frame in the other frame if they are welded, for ``gap``;
             None if it is not known.
     """
@@ -303,7 +273,9 @@ class ClosedLoop(_OfKernel):
     rotation: tuple[tuple[float, ...], ...] | None = None
 
     def __post_init__(self) -> None:
-        self._check(LOOP_KINDS, ('point', 'other_point'), ('axis', 'other_axis'))
+        self._check(LOOP_KINDS, 'point', 'other_point', 'axis', 'other_axis')
+        x, y = (tuple(map(float, e)) for e in plane_axes(Vector3.of(self.other_axis)))
+        self._set((self.kind, self.frame, self.other), (self.point, self.other_point), (x, y))
 
     @classmethod
     def closed_at(
@@ -334,29 +306,8 @@ class ClosedLoop(_OfKernel):
         rotation = tuple(map(tuple, R.tolist()))
         return cls(frame, other, kind, point, other_point, axis, other_axis, rotation)
 
-    @property
-    def key(self) -> tuple[str, ...]:
-        """Kind and frames, which are options of kernels."""
-        return self.kind, self.frame, self.other
-
-    @property
-    def points(self) -> Places:
-        """The points in their frames."""
-        return self.point, self.other_point
-
-    @property
-    def directions(self) -> Places:
-        """Two unit vectors in the other frame, perpendicular to the axis and to each other."""
-        first, second = plane_axes(Vector3.of(self.other_axis))
-        return tuple(map(float, first)), tuple(map(float, second))
-
     gap = _OfKernel.residual
     """The ``residual`` of a loop."""
-
-    def _check_held(self) -> None:
-        if self.kind == 'pose' and self.rotation is None:
-            expected = 'the rotation of a weld, as ClosedLoop.closed_at gives it'
-            raise InvalidArgumentError('rotation', 'None', expected)
 
 
 def constraint_list(contacts: Constraints) -> list[Constraint]:

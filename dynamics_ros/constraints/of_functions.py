@@ -20,6 +20,7 @@ from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import Kernel, compile, jacobian
 from dynamics_ros.multibody.arguments import check_count
 from dynamics_ros.multibody.linear_systems import Array
+from dynamics_ros.multibody.quantities import slopes_of_rows
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .kinds import Slopes
@@ -70,71 +71,38 @@ class _OfFunctions:
     ) -> tuple[Array, ...]:
         kernel = self._kernels_for(robot)[0]
         given = np.zeros(robot.nv) if v is None else v
-        found: tuple[Array, ...] = kernel(q, given, float(self.time or 0.0))
-        return found
+        rows: tuple[Array, ...] = kernel(q, given, float(self.time or 0.0))
+        return rows
 
     def _kernels_for(self, robot: RigidBodySystem) -> _Kernels:
+        """The kernels of the rows and of the ``slopes`` for one robot."""
         kernels = self._kernels.get(robot)
-        return kernels or self._kernels.setdefault(robot, self._compile(robot))
+        if kernels is None:
+            inputs: dict[str, int | tuple[int, ...]] = {'q': robot.nq, 'v': robot.nv}
+            more: dict[str, int | tuple[int, ...]] = {'a': robot.nv, 'forces': self.rows}
 
-    def _compile(self, robot: RigidBodySystem) -> _Kernels:
-        """The kernels of the rows and of the ``slopes`` for one robot.
+            def all_rows(q: Any, v: Any, t: Any) -> dict[str, Any]:
+                value, J, drift = self._traced(robot, q, t)
+                bias = _bias(robot, J, drift, q, v, t)
+                return {'J': J, 'drift': drift, 'bias': bias, 'value': value}
 
-        The rows are J, the drift, the bias and f (rows), empty for a constraint without a function
-        of the configuration.
-        """
-        rows, n = self.rows, robot.nv
+            def slopes(q: Any, v: Any, a: Any, forces: Any, t: Any) -> dict[str, Any]:
+                _, J, drift = self._traced(robot, q, t)
+                bias = _bias(robot, J, drift, q, v, t)
+                return slopes_of_rows(robot.model, J.tolist(), drift, bias, q, v, a, forces)
 
-        def along_motion(values: Any, q: Any) -> Any:
-            J = jacobian(list(values), list(q), along=robot.rate_map(q).tolist())
-            return np.array(J, dtype=object).reshape(len(values), n)
+            def compiled(function: Any, name: str, **inputs: int | tuple[int, ...]) -> Kernel:
+                return compile(function, {**inputs, 't': ()}, name, backend=robot.backend)
 
-        def first_order(q: Any, t: Any) -> tuple[Any, Any, Any]:
-            """Return f, J and the drift, of traced q and t."""
-            value = self._value(q, t)
-            if value is None:
-                return [], self._matrix(robot, q, t), self._target_drift(q, t)
-            return value, along_motion(value, q), [x[0] for x in jacobian(value, [t])]
+            made = (
+                compiled(all_rows, 'constraint_rows', **inputs),
+                compiled(slopes, 'constraint_slopes', **inputs, **more),
+            )
+            kernels = self._kernels.setdefault(robot, made)
+        return kernels
 
-        def bias_of(J: Any, drift: Any, q: Any, v: Any, t: Any) -> Any:
-            along = [[rate] for rate in [*robot.configuration_rate(q, v), 1.0]]
-            rates = [x + y for x, y in zip(J @ v, drift, strict=True)]
-            return [x[0] for x in jacobian(rates, [*q, t], along=along)]
-
-        def all_rows(q: Any, v: Any, t: Any) -> dict[str, Any]:
-            value, J, drift = first_order(q, t)
-            return {'J': J, 'drift': drift, 'bias': bias_of(J, drift, q, v, t), 'value': value}
-
-        def slopes(q: Any, v: Any, a: Any, forces: Any, t: Any) -> dict[str, Any]:
-            _, J, drift = first_order(q, t)
-            bias = bias_of(J, drift, q, v, t)
-            by_v = np.array(jacobian(list(bias), list(v)), dtype=object).reshape(rows, n)
-            return {
-                'torques_dq': along_motion(J.T @ forces, q),
-                'rows_dq': along_motion(J @ a + bias, q),
-                'rows_dv': by_v,
-                'rates_dq': along_motion(J @ v + np.array(drift, dtype=object), q),
-            }
-
-        inputs: dict[str, int | tuple[int, ...]] = {'q': robot.nq, 'v': n}
-        more = {'a': n, 'forces': rows}
-        return (
-            compile(all_rows, {**inputs, 't': ()}, 'constraint_rows', backend=robot.backend),
-            compile(
-                slopes, {**inputs, **more, 't': ()}, 'constraint_slopes', backend=robot.backend
-            ),
-        )
-
-    def _value(self, q: Any, t: Any) -> list[Any] | None:
-        """f (rows) of a constraint of the configuration, else None."""
-        return None
-
-    def _matrix(self, robot: RigidBodySystem, q: Any, t: Any) -> Any:
-        """A (rows, nv) of a constraint that is linear in the velocity."""
-        raise NotImplementedError
-
-    def _target_drift(self, q: Any, t: Any) -> list[Any]:
-        """The drift -a_0 (rows) of a constraint that is linear in the velocity."""
+    def _traced(self, robot: RigidBodySystem, q: Any, t: Any) -> tuple[list[Any], Any, list[Any]]:
+        """f (rows), or nothing without a function of the configuration; J (rows, nv); the drift."""
         raise NotImplementedError
 
     def _of(self, function: Callable[..., Any], q: Any, t: Any) -> Any:
@@ -147,6 +115,13 @@ class _OfFunctions:
         if len(values) != self.rows:
             raise InvalidArgumentError('function', f'{len(values)} rows', f'{self.rows} rows')
         return values
+
+
+def _bias(robot: RigidBodySystem, J: Any, drift: Any, q: Any, v: Any, t: Any) -> list[Any]:
+    """Time derivative (rows) of J v + drift at constant v."""
+    along = [[rate] for rate in [*robot.configuration_rate(q, v), 1.0]]
+    rates = [x + y for x, y in zip(J @ v, drift, strict=True)]
+    return [x[0] for x in jacobian(rates, [*q, t], along=along)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,8 +148,11 @@ class ConfigurationConstraint(_OfFunctions):
         """f (..., rows), which is zero if the constraint is satisfied."""
         return self._all_rows(robot, q)[3]
 
-    def _value(self, q: Any, t: Any) -> list[Any]:
-        return self._rows_of(self.function, q, t)
+    def _traced(self, robot: RigidBodySystem, q: Any, t: Any) -> tuple[list[Any], Any, list[Any]]:
+        value = self._rows_of(self.function, q, t)
+        J = jacobian(value, list(q), along=robot.rate_map(q).tolist())
+        drift = [x[0] for x in jacobian(value, [t])]
+        return value, np.array(J, dtype=object).reshape(self.rows, robot.nv), drift
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,14 +186,10 @@ class LinearConstraint(_OfFunctions):
             raise InvalidArgumentError('matrix', f'shape {A.shape}', 'shape (rows, nv)')
         return cls(A.shape[0], lambda q: A)
 
-    def _matrix(self, robot: RigidBodySystem, q: Any, t: Any) -> Any:
+    def _traced(self, robot: RigidBodySystem, q: Any, t: Any) -> tuple[list[Any], Any, list[Any]]:
         A = np.array(self._of(self.matrix, q, t), dtype=object)
         if A.shape != (self.rows, robot.nv):
             expected = f'shape ({self.rows}, {robot.nv})'
             raise InvalidArgumentError('matrix', f'shape {A.shape}', expected)
-        return A
-
-    def _target_drift(self, q: Any, t: Any) -> list[Any]:
-        if self.target is None:
-            return [0.0] * self.rows
-        return [-x for x in self._rows_of(self.target, q, t)]
+        target = [] if self.target is None else self._rows_of(self.target, q, t)
+        return [], A, [-x for x in target] or [0.0] * self.rows

@@ -4,9 +4,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
-from numbers import Integral
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +13,8 @@ from dynamics_ros.errors import InvalidArgumentError, RankDeficientError, Singul
 from dynamics_ros.multibody.arguments import refuse_overflow
 from dynamics_ros.multibody.linear_systems import RANK_TOLERANCE, Array
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
+
+from .jacobian import are_independent
 
 ALL_ROWS = (0, 1, 2, 3, 4, 5)
 EVERY_ROW = '012345'
@@ -53,14 +53,13 @@ def row_digits(rows: Sequence[int]) -> str:
     Raises:
         InvalidArgumentError: there is no row, a row does not exist, or a row is repeated.
     """
-    chosen = list(rows) if isinstance(rows, Iterable) else []
-    if not all(isinstance(row, Integral) for row in chosen):
-        chosen = []
-    if chosen == [*ALL_ROWS]:
+    if rows is ALL_ROWS:
         return EVERY_ROW
-    if not chosen or len(set(chosen)) < len(chosen) or not set(chosen) <= set(ALL_ROWS):
+    several = isinstance(rows, Iterable) and not isinstance(rows, str)
+    digits = [str(row) for row in rows] if several else []
+    if not {*digits} <= {*EVERY_ROW} or not 0 < len(digits) == len({*digits}):
         raise InvalidArgumentError('rows', repr(rows), f'different numbers of {ALL_ROWS}')
-    return ''.join(str(int(row)) for row in chosen)
+    return ''.join(digits)
 
 
 def check_rank(frame: str, pivots: Array) -> None:
@@ -74,15 +73,12 @@ def check_rank(frame: str, pivots: Array) -> None:
         RankDeficientError: a row depends on the rows before it.
         SingularError: a length is not finite.
     """
-    if pivots.ndim == 1:  # a single state, in a loop of a controller
-        lengths = pivots.tolist()
-        if min(lengths) > RANK_TOLERANCE * max(lengths) and math.isfinite(sum(lengths)):
-            return
+    if are_independent(pivots, RANK_TOLERANCE):
+        return
     if not np.isfinite(pivots).all():
         raise SingularError('mass matrix', 'a joint moves nothing that has mass or inertia')
     needed = pivots.shape[-1]
     independent = pivots > RANK_TOLERANCE * pivots.max(axis=-1, keepdims=True)
     smallest_rank = int(independent.sum(axis=-1).min(initial=needed))
-    if smallest_rank < needed:
-        advice = 'move away from the singularity or choose fewer rows'
-        raise RankDeficientError(f'Jacobian of {frame!r}', smallest_rank, needed, advice)
+    advice = 'move away from the singularity or choose fewer rows'
+    raise RankDeficientError(f'Jacobian of {frame!r}', smallest_rank, needed, advice)

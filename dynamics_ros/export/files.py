@@ -13,12 +13,9 @@ from pathlib import Path
 from dynamics_ros.algorithms.quantity import (
     DEFAULT_REFERENCE,
     DEFINITIONS,
-    REFERENCES,
     Definition,
     Key,
     Options,
-    checked_indices,
-    checked_rows,
     define,
 )
 from dynamics_ros.errors import InvalidArgumentError, closest
@@ -179,23 +176,9 @@ def key_of(text: str, model: Model) -> Key:
             f'no kernel {name!r}',
             f'{first}one of {len(known)}, which `export_kernels --list` prints',
         )
-    kind = definition.options
-    if kind is Options.FRAME_AND_REFERENCE and len(options) == 1:
+    if definition.options is Options.FRAME_AND_REFERENCE and len(options) == 1:
         options.append(DEFAULT_REFERENCE)
-    count = {Options.NONE: 0, Options.FRAME: 1, Options.FRAME_AND_REFERENCE: 2}.get(kind)
-    if kind in (Options.FRAME_AND_ROWS, Options.CONSTRAINTS) and not options:
-        count = 1
-    if count not in (None, len(options)):
-        raise InvalidArgumentError('kernels', repr(text), name + kind.value)
-    if kind is Options.PRESCRIBED:
-        checked_indices(options, model.nv, 'kernels', repr(text))
-    elif kind is Options.FRAME_AND_ROWS:
-        rows = options[1:] or ['0']
-        checked_rows(rows[0] if len(rows) == 1 else '', 'kernels', repr(text))
-        model.frame(options[0])
-    elif kind is not Options.CONSTRAINTS:
-        for frame in options[:1] if definition.names_a_frame else options:
-            model.frame(frame)
-    if kind is Options.FRAME_AND_REFERENCE and options[1] not in REFERENCES:
-        raise InvalidArgumentError('kernels', repr(text), f'a reference of {REFERENCES}')
+    if definition.options is Options.CONSTRAINTS and not options:
+        raise InvalidArgumentError('kernels', repr(text), name + definition.options.value)
+    definition.formula(model, *options)
     return name, *options

@@ -18,12 +18,11 @@ from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, ModelErr
 from dynamics_ros.kernels import call_path
 from dynamics_ros.model import Frame, Joint, RobotDescription, build_model
 from dynamics_ros.model.build import ROOT_JOINTS
-from dynamics_ros.model.collision_geometry import read_collision_geometry
+from dynamics_ros.model.collision_geometry import read_collision_geometry, read_visual_geometry
 from dynamics_ros.model.description_file import read_description_file
 from dynamics_ros.model.doubts import LOG
 from dynamics_ros.model.tool_frame import tool_frame_and_reason
 from dynamics_ros.model.urdf import parse_urdf
-from dynamics_ros.model.visual_geometry import read_visual_geometry
 from dynamics_ros.page.robot_page import PORT, RobotPage
 from dynamics_ros.robot import Robot
 from dynamics_ros.spatial import Vector3

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Collision surfaces of links as triangles in link frames.
+"""Collision and visual shapes of links as triangles in link frames.
 
 Boxes, cylinders, capsules and spheres are triangulated to within a hundredth of their radius;
 meshes are read by ``mesh_file``. Unreadable shapes are skipped and reported, because a robot works
@@ -24,6 +24,10 @@ from .mesh_file import read_mesh, resolve_mesh
 from .urdf import read_origin
 
 Array = NDArray[np.float64]
+Color = tuple[float, float, float]
+
+GREY = (0.7, 0.7, 0.7)
+"""Default colour."""
 
 SIZES = {
     'box': ('size',),
@@ -91,7 +95,7 @@ def read_collision_geometry(
     Raises:
         ModelError: the description is not XML, or the file cannot be read.
     """
-    document, base = read_document(source, folder)
+    document, base = read_source(source), folder if is_text(source) else Path(source).parent
     shapes: dict[str, tuple[Shape, ...]] = {}
     problems: list[str] = []
     unread: list[str] = []
@@ -109,19 +113,56 @@ def read_collision_geometry(
     return CollisionGeometry(shapes, tuple(problems), tuple(unread))
 
 
-def read_document(
+@dataclass(frozen=True, eq=False)
+class Visual:
+    """Visual shape of a link.
+
+    Attributes:
+        link: name of the link.
+        triangles: (n, 3, 3) corners in the link frame [m].
+        color: red, green and blue, 0 to 1.
+    """
+
+    link: str
+    triangles: Array
+    color: Color
+
+
+def read_visual_geometry(
     source: str | os.PathLike[str], folder: Path | None = None
-) -> tuple[Element, Path | None]:
-    """Return the XML of a description, and the folder of relative mesh paths.
+) -> tuple[tuple[Visual, ...], tuple[str, ...]]:
+    """Read the visual shapes of links; a link with unreadable visuals gets its collision shapes.
 
     Args:
-        source: URDF XML text, or the path of a file.
-        folder: that folder for text.
+        source: URDF XML text, or the path of a file, to which relative mesh paths refer.
+        folder: folder to which they refer in text, such as that of a xacro file.
+
+    Returns:
+        The shapes, and the unreadable ones, each with the reason.
 
     Raises:
         ModelError: the description is not XML, or the file cannot be read.
     """
-    return read_source(source), folder if is_text(source) else Path(source).parent
+    document, base = read_source(source), folder if is_text(source) else Path(source).parent
+    palette = {
+        material.name(): _color(material, GREY) for material in document.children('material')
+    }
+    found: list[Visual] = []
+    problems: list[str] = []
+    for link in document.children('link'):
+        for tag in ('visual', 'collision'):
+            before = len(found)
+            for element in link.children(tag):
+                try:
+                    triangles = read_shape(element, base).triangles
+                    material = element.child('material')
+                    named = GREY if material is None else palette.get(material.name(), GREY)
+                    found.append(Visual(link.name(), triangles, _color(material, named)))
+                except ModelError as error:
+                    problems.append(str(error))
+            if len(found) > before:
+                break
+    return tuple(found), tuple(problems)
 
 
 def read_shape(element: Element, base: Path | None) -> Shape:
@@ -191,3 +232,11 @@ def _primitive(kind: str, size: tuple[float, ...]) -> Array:
     doubled = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
     sizes = np.linalg.norm(doubled, axis=1)
     return triangles[sizes > 1e-9 * sizes.max()]
+
+
+def _color(material: Element | None, otherwise: Color) -> Color:
+    color = None if material is None else material.child('color')
+    if color is None:
+        return otherwise
+    red, green, blue, _ = color.numbers('rgba', 4)
+    return red, green, blue

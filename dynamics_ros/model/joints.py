@@ -119,13 +119,16 @@ class JointKind(ABC):
         """Return the coordinates at which the joint transform is the identity."""
         return [0.0] * self.nq
 
-    @abstractmethod
     def integrate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
-        """q exp(v): the coordinates after one second at the constant velocity v ([SE3] 7)."""
+        """q exp(v): the coordinates after one second at the constant velocity v ([SE3] 7).
 
-    @abstractmethod
+        q + v where velocities are the rates of coordinates.
+        """
+        return [x + y for x, y in zip(q, v, strict=True)]
+
     def difference(self, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[Scalar]:
-        """log(q0^-1 q1): the velocity that takes q0 to q1 in one second."""
+        """log(q0^-1 q1): the velocity that takes q0 to q1 in one second; q1 - q0 likewise."""
+        return [y - x for x, y in zip(q0, q1, strict=True)]
 
     def rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
         """q-dot = F(q) v, the time derivative of the coordinates ([Kindr])."""
@@ -135,14 +138,16 @@ class JointKind(ABC):
         """v = E(q) q-dot, the inverse of `rate` ([RD] eq. 2.262)."""
         return list(rate)
 
-    @abstractmethod
     def random(self, generator: Any, lower: float, upper: float) -> list[float]:
-        """Return random coordinates, uniform within limits.
+        """Return random coordinates, uniform within limits, or within 1 of zero without them.
 
         Args:
             generator: NumPy generator.
             lower, upper: limits of a joint of one coordinate, infinite if it has none.
         """
+        if self.nq == 1 and math.isfinite(lower) and math.isfinite(upper):
+            return [generator.uniform(lower, upper)]
+        return list(generator.uniform(-1.0, 1.0, self.nq))
 
     def reach(self, lower: float, upper: float) -> float:
         """Return the largest distance of the body's origin from the joint frame [m], or inf.
@@ -158,14 +163,6 @@ class OneCoordinate(JointKind):
 
     free_range: ClassVar[float]
     """Range of random positions without limits, to either side of 0."""
-
-    def integrate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
-        """q + v."""
-        return [q[0] + v[0]]
-
-    def difference(self, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[Scalar]:
-        """q1 - q0."""
-        return [q1[0] - q0[0]]
 
     def random(self, generator: Any, lower: float, upper: float) -> list[float]:
         """Random position within the limits, or ``free_range`` on a side without limit."""
@@ -412,20 +409,6 @@ class VaryingJoint(JointKind):
     @abstractmethod
     def subspace_curvatures(self, q: Sequence[Scalar]) -> list[list[list[Motion]]]:
         """``curvatures[m][l][k]``: derivative of ``slopes[m][l]`` by coordinate k."""
-
-    def integrate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
-        """q + v."""
-        return [x + y for x, y in zip(q, v, strict=True)]
-
-    def difference(self, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[Scalar]:
-        """q1 - q0."""
-        return [y - x for x, y in zip(q0, q1, strict=True)]
-
-    def random(self, generator: Any, lower: float, upper: float) -> list[float]:
-        """Random position within the limits of one coordinate, or within 1 of the neutral one."""
-        if self.nq == 1 and math.isfinite(lower) and math.isfinite(upper):
-            return [generator.uniform(lower, upper)]
-        return list(generator.uniform(-1.0, 1.0, self.nq))
 
 
 JOINT_KINDS: dict[str, type[JointKind]] = {

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dynamics_ros.errors import ModelError
 from dynamics_ros.files import read_file
 
-from .hardened_xml import quoted, read_xml
+from .hardened_xml import quoted, quoted_path, read_xml
 
 Array = NDArray[np.float64]
 
@@ -26,9 +26,6 @@ FORMATS = ('.stl', '.obj', '.dae', '.ply', '.off', '.glb', '.gltf')
 PACKAGE = 'package://'
 FILE, HOST = 'file://', 'file://localhost'
 MANIFEST = 'package.xml'
-
-_LONGEST = 80
-"""Characters of a path in a message."""
 
 _HEADER = 84
 _FACET = np.dtype([('normal', '<f4', 3), ('corners', '<f4', (3, 3)), ('attribute', '<u2')])
@@ -42,7 +39,7 @@ def read_mesh(path: Path) -> Array:
     Raises:
         ModelError: the file cannot be read, or is in a format that needs trimesh.
     """
-    where = f'mesh {_shown(path)}'
+    where = f'mesh {quoted_path(path)}'
     try:
         content = read_file(path)
     except OSError as error:
@@ -71,12 +68,6 @@ def _collada_unit(content: bytes, where: str) -> float:
     if metres <= 0.0:
         raise ModelError(where, f'its unit of {metres:g} m is not positive')
     return metres
-
-
-def _shown(path: Path) -> str:
-    """Return the end of a path, which tells files apart."""
-    text = str(path)
-    return quoted(text if len(text) <= _LONGEST else '...' + text[-_LONGEST + 3 :])
 
 
 def _stl(content: bytes, where: str) -> Array:
@@ -145,7 +136,7 @@ def resolve_mesh(uri: str, base: Path | None = None) -> Path:
         folders = _package_folders(package, base)
         if not folders:
             raise ModelError(where, _unknown(package, base))
-        problem = f'not found in the package {quoted(package)} at {_shown(folders[0])}'
+        problem = f'not found in the package {quoted(package)} at {quoted_path(folders[0])}'
     else:
         folders, problem = [base or Path()], f'not found in {base or "."}'
         files = (text.replace(HOST, FILE, 1).removeprefix(FILE) for text in texts)

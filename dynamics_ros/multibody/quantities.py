@@ -3,14 +3,13 @@
 """All quantities of a robot: imports of those declared beside their algorithms, and some more.
 
 Annotations cannot say the options or shapes of the latter: quantities of several frames, link
-transforms, gravity of some joints, wrenches of contacts, constraints, the whole-body program, and
-inverse kinematics.
+transforms, gravity of some joints, wrenches of contacts, and inverse kinematics. Derivatives of
+constraints need ``kernels``.
 """
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from dynamics_ros.algorithms import (
@@ -25,17 +24,14 @@ from dynamics_ros.algorithms import (
 )
 from dynamics_ros.algorithms.configuration import rate_map
 from dynamics_ros.algorithms.constrained import (
-    CONSTRAINT_ROWS,
-    DIRECTED,
-    Constraint,
+    Directions,
+    Forces,
+    Held,
     Points,
     constrained_dynamics_derivatives,
-    constrained_forward_dynamics,
     constraint_rows,
-    finite_if_independent,
 )
 from dynamics_ros.algorithms.contact import (
-    excess,
     location_evidence,
     sample_departure,
     torque_observer,
@@ -52,7 +48,6 @@ from dynamics_ros.algorithms.contact.wrench import (
 )
 from dynamics_ros.algorithms.control import (
     impedance,
-    joint_space,
     motion_check,
     setpoint,
 )
@@ -67,11 +62,14 @@ from dynamics_ros.algorithms.inverse_kinematics.solutions import analytic_soluti
 from dynamics_ros.algorithms.inverse_kinematics.step import Support, moving_coordinates
 from dynamics_ros.algorithms.linear_algebra.solve import dot
 from dynamics_ros.algorithms.quantity import (
+    A,
     Formula,
-    Options,
+    Q,
     Shape,
+    V,
     Values,
     define,
+    quantity,
     quantity_formula,
     shaped,
 )
@@ -79,19 +77,10 @@ from dynamics_ros.algorithms.task_space import PIVOTS
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import autodiff
 from dynamics_ros.model import Frame, Model
-from dynamics_ros.model.description import LOOP_KINDS
 from dynamics_ros.spatial import Scalar
 
 BY = ('q', 'v', 'tau')
 """Inputs that the derivatives of constrained dynamics are taken by."""
-
-FORCES = 'of the environment on the robot, stacked, in root axes [N], [N m]'
-
-PLACES = {
-    'points': 'of each constraint, in its frame and in its other frame [m]',
-    'directions': 'of each constraint: a normal in root axes, or two directions of the other frame '
-    'perpendicular to the axis; only where a kind needs them',
-}
 
 
 @quantity_formula(
@@ -183,128 +172,40 @@ def _contact_wrenches(model: Model, rows: str, *names: str) -> Formula:
     return Formula(inputs | {'settings': SETTINGS}, function)
 
 
-def _constraints_of(model: Model, names: Sequence[str]) -> Any:
-    rest = list(names)
-    while rest:
-        kind = rest.pop(0)
-        count = 2 if kind in LOOP_KINDS else 1
-        if kind not in CONSTRAINT_ROWS or len(rest) < count:
-            expected = f'a kind of {tuple(CONSTRAINT_ROWS)}, then its frame or its two frames'
-            raise InvalidArgumentError('contacts', ':'.join(names), expected)
-        frame, *others = [model.frame(rest.pop(0)) for _ in range(count)]
-        yield Constraint(kind, frame, others[0] if others else None)
-
-
-def _of_constraints(
-    name: str,
-    summary: str,
-    outputs: Mapping[str, str],
-    inputs: Mapping[str, str] | None,
-    **fields: Any,
-) -> Callable[[Any], Any]:
-    """Return a decorator that declares a quantity of contacts and loops.
-
-    The function takes the model, the constraints, inputs by name, and the points of the
-    constraints. The options are, for each constraint, a kind of ``CONSTRAINT_ROWS`` and one or two
-    frames.
-    """
-
-    def declare(function: Any) -> Any:
-        own = list(inspect.signature(function).parameters)[2:-1]
-
-        def formula(model: Model, *names: str) -> Formula:
-            held = list(_constraints_of(model, names))
-            count = sum(CONSTRAINT_ROWS[x.kind] for x in held)
-            shapes: dict[str, Shape] = {
-                x: {'q': model.nq, 'forces': count}.get(x, model.nv) for x in own
-            }
-            shapes['points'] = (len(held), 2, 3)
-            if any(x.kind in DIRECTED for x in held):
-                shapes['directions'] = (len(held), 2, 3)
-
-            def of_values(*values: Any) -> Any:
-                places = [Points(*x) for x in zip(*values[len(own) :], strict=True)]
-                found = function(model, held, *values[: len(own)], places)
-                if isinstance(found, Mapping):
-                    return found
-                return dict(zip(outputs, found, strict=True))
-
-            return Formula(shapes, of_values)
-
-        meanings = None if inputs is None else {**inputs, **PLACES}
-        declared = quantity_formula(
-            summary, outputs, Options.CONSTRAINTS, inputs=meanings, name=name, **fields
-        )
-        declared(formula)
-        return function
-
-    return declare
-
-
-_of_constraints(
-    'constraint_rows',
-    'Jacobian and J-dot v of contacts and loops, stacked',
-    {'jacobian': 'in axes of the root frame', 'bias': 'J-dot v'},
-    {},
-    may_overflow=True,
-)(constraint_rows)
-
-_of_constraints(
-    'constrained_forward_dynamics',
-    'accelerations and forces in contact, all rows independent',
-    {'a': 'an acceleration, as a', 'forces': FORCES, 'pivots': PIVOTS},
-    {},
-)(constrained_forward_dynamics)
-
-
-@_of_constraints(
-    'dynamics_in_contact',
-    'constrained_forward_dynamics where all rows are certainly independent',
-    {
-        'a': 'an acceleration, as a',
-        'forces': FORCES,
-        'independent': 'finite where the rows are independent',
-    },
-    None,
-    may_be_singular=True,
-)
-def _if_independent(model: Model, held: Any, q: Values, v: Values, tau: Values, places: Any) -> Any:
-    # A kernel, which refuses results that are not finite, refuses states with dependent rows.
-    a, forces, pivots = constrained_forward_dynamics(model, held, q, v, tau, places)
-    any_value = places[0].points[0][0] if pivots else 0.0
-    return a, forces, finite_if_independent(pivots, any_value)
-
-
-@_of_constraints(
-    'constrained_dynamics_derivatives',
+@quantity(
     'derivatives of constrained_forward_dynamics along velocities, by v and by tau',
     {
         **{f'a_d{x}': f'da/d{x}' for x in BY},
         **{f'forces_d{x}': f'd forces/d{x}' for x in BY},
         'pivots': PIVOTS,
     },
-    {'forces': 'as constrained_forward_dynamics returns them, with a'},
+    name='constrained_dynamics_derivatives',
+    internal=True,
+    exported=True,
 )
 def _derivatives_in_contact(
-    model: Model, held: Any, q: Values, v: Values, a: Values, forces: Values, places: Any
-) -> Any:
-    def differentiate(values: Values, by: Any) -> list[list[Any]]:
-        return autodiff.jacobian(values, by, along=rate_map(model, q) if by is q else None)
-
-    n = model.nv
+    model: Model,
+    held: Held,
+    q: Q,
+    v: V,
+    a: A,
+    forces: Forces,
+    points: Points,
+    directions: Directions,
+) -> dict[str, Any]:
+    J, bias = constraint_rows(model, held, q, v, points, directions)
+    slopes = slopes_of_rows(model, J, [0.0] * len(J), bias, q, v, a, forces)
     of_a, of_forces, pivots = constrained_dynamics_derivatives(
-        model, held, q, v, a, forces, places, differentiate
+        model, J, q, v, a, *(slopes[x].tolist() for x in ('torques_dq', 'rows_dq', 'rows_dv'))
     )
-    count = len(forces)
-    return (
-        *[shaped(rows, n, n) for rows in of_a],
-        *[shaped(rows, count, n) for rows in of_forces],
-        pivots,
-    )
+    n = model.nv
+    results = {f'a_d{x}': shaped(rows, n, n) for x, rows in zip(BY, of_a, strict=True)}
+    for x, rows in zip(BY, of_forces, strict=True):
+        results[f'forces_d{x}'] = shaped(rows, len(forces), n)
+    return {**results, 'pivots': pivots}
 
 
-@_of_constraints(
-    'constraint_slopes',
+@quantity(
     'derivatives of J^T f, of J a + J-dot v, and of J v of contacts and loops',
     {
         'torques_dq': 'of J^T f along velocities',
@@ -312,22 +213,53 @@ def _derivatives_in_contact(
         'rows_dv': 'of J-dot v',
         'rates_dq': 'of J v along velocities',
     },
-    {'forces': 'of the environment on the robot, stacked [N], [N m]'},
+    internal=True,
+    exported=True,
     may_overflow=True,
 )
-def _constraint_slopes(
-    model: Model, held: Any, q: Values, v: Values, a: Values, forces: Values, places: Any
-) -> Any:
-    J, bias = constraint_rows(model, held, q, v, places)
-    torques = [dot(column, forces) for column in zip(*J)] or [0.0] * model.nv
-    rows = [dot(row, a) + b for row, b in zip(J, bias)]
+def constraint_slopes(
+    model: Model,
+    held: Held,
+    q: Q,
+    v: V,
+    a: A,
+    forces: Forces,
+    points: Points,
+    directions: Directions,
+) -> dict[str, Any]:
+    """``slopes_of_rows`` of contacts and loops."""
+    J, bias = constraint_rows(model, held, q, v, points, directions)
+    return slopes_of_rows(model, J, [0.0] * len(J), bias, q, v, a, forces)
+
+
+def slopes_of_rows(
+    model: Model,
+    J: Sequence[Values],
+    drift: Values,
+    bias: Values,
+    q: Values,
+    v: Values,
+    a: Values,
+    forces: Values,
+) -> dict[str, Any]:
+    """Derivatives of the rows of constraints, as of the kernel ``constraint_slopes``.
+
+    Args:
+        model: the robot.
+        J, drift, bias: (rows, nv), (rows), (rows): J v + drift, whose time derivative at constant v
+            is the bias; traced, of q and v.
+        q, v, a, forces: symbols (nq), (nv), (nv), (rows).
+    """
     along, n, count = rate_map(model, q), model.nv, len(J)
-    return (
-        shaped(autodiff.jacobian(torques, q, along=along), n, n),
-        shaped(autodiff.jacobian(rows, q, along=along), count, n),
-        shaped(autodiff.jacobian(bias, v), count, n),
-        shaped(autodiff.jacobian([dot(x, v) for x in J], q, along=along), count, n),
-    )
+    torques = [dot(column, forces) for column in zip(*J)] or [0.0] * n
+    rows = [dot(row, a) + b for row, b in zip(J, bias)]
+    rates = [dot(row, v) + d for row, d in zip(J, drift)]
+    return {
+        'torques_dq': shaped(autodiff.jacobian(torques, q, along=along), n, n),
+        'rows_dq': shaped(autodiff.jacobian(rows, q, along=along), count, n),
+        'rows_dv': shaped(autodiff.jacobian(bias, v), count, n),
+        'rates_dq': shaped(autodiff.jacobian(rates, q, along=along), count, n),
+    }
 
 
 def _searched(

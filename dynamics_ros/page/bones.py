@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.model import Model
-from dynamics_ros.model.visual_geometry import Visual
+from dynamics_ros.model.collision_geometry import Visual
 
 Array = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dynamics_ros.model import Model
-from dynamics_ros.model.visual_geometry import Visual
+from dynamics_ros.model.collision_geometry import Visual
 from dynamics_ros.multibody.end_effector import pose_numbers
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from numpy.typing import ArrayLike
 
 from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.model.collision_geometry import Visual, read_visual_geometry
 from dynamics_ros.model.tool_frame import tool_frame
 from dynamics_ros.model.urdf import read_urdf
-from dynamics_ros.model.visual_geometry import Visual, read_visual_geometry
 from dynamics_ros.multibody.arguments import finite_vector
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 

@@ -21,7 +21,7 @@ import viser
 from numpy.typing import NDArray
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.model.visual_geometry import Visual
+from dynamics_ros.model.collision_geometry import Visual
 
 Array = NDArray[np.float64]
 Color = tuple[float, float, float]

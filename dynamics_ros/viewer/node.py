@@ -25,9 +25,9 @@ from std_msgs.msg import String
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.model import build_model
+from dynamics_ros.model.collision_geometry import read_visual_geometry
 from dynamics_ros.model.tool_frame import tool_frame
 from dynamics_ros.model.urdf import parse_urdf
-from dynamics_ros.model.visual_geometry import read_visual_geometry
 from dynamics_ros.nodes.guarded_node import GuardedNode
 from dynamics_ros.nodes.parameters import ParameterSet, check_undeclared
 from dynamics_ros.nodes.process import Application, run

@@ -28,6 +28,12 @@ from dynamics_ros.spatial import Force, Motion
 FEW = examples(4)
 """Every random robot is traced and differentiated anew."""
 
+
+def on_any_robot(law):
+    """A test of random robots and seeds."""
+    return FEW(given(robots(), SEEDS)(law))
+
+
 MODES = ('forward', 'reverse')
 
 
@@ -62,20 +68,15 @@ def assert_close(actual, expected, tolerance=EXACT, scale=1.0):
     assert np.abs(actual - expected).max(initial=0.0) <= tolerance * size
 
 
-def inverse_dynamics_derivatives_agree(robot, s, mode):
-    tau = traced(robot, 'inverse_dynamics')
+@pytest.mark.parametrize('mode', MODES)
+@on_any_robot
+def test_inverse_dynamics_derivatives(mode, robot, seed):
+    s, tau = random_state(robot, seed), traced(robot, 'inverse_dynamics')
     dq, dv, da = robot.inverse_dynamics_derivatives(s.q, s.v, s.a)
     state = s.q, s.v, s.a
     assert_close(along_velocities(robot, derivative(tau, 'q', mode=mode), *state), dq)
     assert_close(evaluated(derivative(tau, 'v', mode=mode), *state), dv)
     assert_close(evaluated(derivative(tau, 'a', mode=mode), *state), da)
-
-
-@pytest.mark.parametrize('mode', MODES)
-@FEW
-@given(robots(), SEEDS)
-def test_inverse_dynamics_derivatives(mode, robot, seed):
-    inverse_dynamics_derivatives_agree(robot, random_state(robot, seed), mode)
 
 
 @pytest.mark.parametrize('mode', MODES)
@@ -93,8 +94,7 @@ def test_forward_dynamics_derivatives(mode, robot, seed):
 
 
 @pytest.mark.parametrize('reference', ['world', 'local', 'local_world_aligned'])
-@FEW
-@given(robots(), SEEDS)
+@on_any_robot
 def test_the_hessian_and_the_rate_of_a_jacobian(reference, robot, seed):
     s = random_state(robot, seed)
     frame = robot.frame_names[-1]
@@ -104,16 +104,14 @@ def test_the_hessian_and_the_rate_of_a_jacobian(reference, robot, seed):
     assert_close(robot.jacobian_derivative(s.q, s.v, frame, reference), hessian @ s.v)
 
 
-@FEW
-@given(robots(), SEEDS)
+@on_any_robot
 def test_gravity_is_the_gradient_of_potential_energy(robot, seed):
     q = random_state(robot, seed).q
     by_q = derivative(traced(robot, 'potential_energy'), 'q')
     assert_close(robot.gravity(q), along_velocities(robot, by_q, q), EXACT, 10.0)
 
 
-@FEW
-@given(robots(), SEEDS)
+@on_any_robot
 def test_the_mass_matrix_is_the_hessian_of_kinetic_energy(robot, seed):
     s = random_state(robot, seed)
 
@@ -124,8 +122,7 @@ def test_the_mass_matrix_is_the_hessian_of_kinetic_energy(robot, seed):
     assert_close(robot.mass_matrix(s.q), evaluated(made, s.q, s.v))
 
 
-@FEW
-@given(robots(), SEEDS)
+@on_any_robot
 def test_momentum_observer_terms_are_gradients_of_the_lagrangian(robot, seed):
     """p = dL/dv; beta = dL/dq + ad*_v p, where velocities of one joint do not commute."""
     s = random_state(robot, seed)
@@ -157,8 +154,7 @@ def _momentum_of(joint, q, p):
     return Force(total.linear, total.angular)
 
 
-@FEW
-@given(robots(), SEEDS)
+@on_any_robot
 def test_the_regressor_is_the_derivative_by_inertial_parameters(robot, seed):
     s = random_state(robot, seed)
     model, n = robot.model, len(robot.model.joints)

@@ -23,19 +23,23 @@ from dynamics_ros.spatial import Force
 FEW = examples(8)
 """Every random robot is traced anew, a tenth of a second for each quantity."""
 
+
+def on_any_robot(law):
+    """A test of random robots and seeds."""
+    return FEW(given(robots(), SEEDS)(law))
+
+
 WEIGHTLESS = (0.0, 0.0, 0.0)
 
 
-@FEW
-@given(robots(), SEEDS)
+@on_any_robot
 def test_forward_dynamics_inverts_inverse_dynamics(robot, seed):
     s = random_state(robot, seed)
     tau = robot.inverse_dynamics(s.q, s.v, s.a)
     assert_close(robot.forward_dynamics(s.q, s.v, tau), s.a, LAW, np.abs(tau).max())
 
 
-@FEW
-@given(robots(), SEEDS)
+@on_any_robot
 def test_the_mass_matrix_is_symmetric_and_positive_definite(robot, seed):
     M = robot.mass_matrix(random_state(robot, seed).q)
     assert_close(M, M.T, EXACT)
@@ -43,8 +47,7 @@ def test_the_mass_matrix_is_symmetric_and_positive_definite(robot, seed):
     assert_close(M @ robot.mass_matrix_inverse(random_state(robot, seed).q), np.eye(robot.nv))
 
 
-@FEW
-@given(robots(), SEEDS)
+@on_any_robot
 def test_the_rate_of_the_mass_matrix_less_twice_coriolis_is_skew(robot, seed):
     s = random_state(robot, seed)
     M_dot = rate(lambda q, v: robot.mass_matrix(q), robot, s, np.zeros(robot.nv))
@@ -52,8 +55,7 @@ def test_the_rate_of_the_mass_matrix_less_twice_coriolis_is_skew(robot, seed):
     assert_close(M_dot, C + C.T, DIFFERENCE)
 
 
-@FEW
-@given(robots(), SEEDS)
+@on_any_robot
 def test_kinetic_energy_changes_by_the_power_of_torques_and_gravity(robot, seed):
     s = random_state(robot, seed)
     a = robot.forward_dynamics(s.q, s.v, s.tau)
@@ -72,8 +74,7 @@ def test_momentum_does_not_change_without_external_force(robot, seed):
     assert_close(change, np.zeros(6), DIFFERENCE, np.abs(a).max() * robot.total_mass)
 
 
-@FEW
-@given(robots(), SEEDS)
+@on_any_robot
 def test_hybrid_dynamics_agrees_with_inverse_dynamics_between_its_ends(robot, seed):
     s = random_state(robot, seed)
     prescribed = np.random.default_rng(seed).random(robot.nv) < 0.5
@@ -83,20 +84,12 @@ def test_hybrid_dynamics_agrees_with_inverse_dynamics_between_its_ends(robot, se
     assert_close(robot.inverse_dynamics(s.q, s.v, a), tau, LAW, np.abs(a).max())
 
 
-@FEW
-@given(robots(), SEEDS)
-def test_the_rate_is_the_time_derivative_of_the_coordinates(robot, seed):
-    s = random_state(robot, seed)
-    q_rate = robot.configuration_rate(s.q, s.v)
-    assert_close(q_rate, rate(lambda q, v: q, robot, s, s.a), DIFFERENCE)
-    assert_close(q_rate, robot.rate_map(s.q) @ s.v, EXACT)
-
-
-@FEW
-@given(robots(), SEEDS)
-def test_the_maps_are_inverse_on_the_manifold(robot, seed):
+@on_any_robot
+def test_rates_of_coordinates_and_their_maps(robot, seed):
     s = random_state(robot, seed)
     E, F = robot.rate_map_inverse(s.q), robot.rate_map(s.q)
+    assert_close(robot.configuration_rate(s.q, s.v), F @ s.v, EXACT)
+    assert_close(F @ s.v, rate(lambda q, v: q, robot, s, s.a), DIFFERENCE)
     assert E.shape == (robot.nv, robot.nq)
     assert_close(E @ F, np.eye(robot.nv), EXACT)
     q_rate = np.random.default_rng(seed).normal(size=robot.nq)
@@ -127,28 +120,7 @@ def test_a_base_has_the_map_of_the_cheat_sheet_behind_its_rotation(robot, seed):
     assert_close(robot.rate_map(q), expected, EXACT)
 
 
-def pose_in_parent(robot, q, body):
-    """X_PB of a body, ROOT included as the root frame."""
-    parent = robot.model.joints[body].parent
-    X_0B = robot.forward_kinematics(q, robot.body_names[body])
-    if parent < 0:
-        return X_0B
-    return np.linalg.inv(robot.forward_kinematics(q, robot.body_names[parent])) @ X_0B
-
-
-def in_parent(robot, q, body, wrench):
-    X_PB = spatial.Transform.from_array(pose_in_parent(robot, q, body))
-    return X_PB.act(Force.from_array(wrench)).array()
-
-
-def wrench_at(robot, rng):
-    """A frame, the body that it is part of, and a wrench in it."""
-    frame = robot.model.frames[rng.integers(1, len(robot.frame_names))]
-    return frame, rng.normal(size=6)
-
-
-@FEW
-@given(robots(), SEEDS)
+@on_any_robot
 def test_a_body_accelerates_as_its_frame(robot, seed):
     s = random_state(robot, seed)
     accelerations = robot.body_accelerations(s.q, s.v, s.a)
@@ -158,39 +130,11 @@ def test_a_body_accelerates_as_its_frame(robot, seed):
         assert_close(acceleration, expected, EXACT)
 
 
-@FEW
-@given(robots(), SEEDS)
-def test_every_body_cut_free_obeys_newton_and_euler(robot, seed):
-    """[RD] eq. 3.24, 3.25: about the centre of mass, in root axes, with the weight."""
-    s = random_state(robot, seed)
-    model, rng = robot.model, np.random.default_rng(seed)
-    frame, wrench = wrench_at(robot, rng)
-    F = robot.joint_wrenches(s.q, s.v, s.a, {frame.name: wrench})
-    for body, name in enumerate(robot.body_names):
-        net = F[body].copy()
-        for child, joint in enumerate(model.joints):
-            if joint.parent == body:
-                net -= in_parent(robot, s.q, child, F[child])
-        if frame.body == body:
-            net += frame.placement.act(Force.from_array(wrench)).array()
-        Y = model.inertias[body]
-        c, I = Y.center.array(), Y.rotational.array()
-        R = robot.forward_kinematics(s.q, name)[:3, :3]
-        v = robot.frame_velocity(s.q, s.v, name)
-        a = robot.frame_acceleration(s.q, s.v, s.a, name)
-        a_c = spatial.point_acceleration(a[:3], v[3:], a[3:], R @ c)
-        weight = Y.mass * model.gravity.array()
-        assert_close(R @ net[:3] + weight, Y.mass * a_c, LAW, 10.0)
-        w, I_0 = v[3:], R @ I @ R.T
-        about_c = R @ (net[3:] - np.cross(c, net[:3]))
-        assert_close(about_c, I_0 @ a[3:] + np.cross(w, I_0 @ w), LAW, 10.0)
-
-
-@FEW
-@given(robots(), SEEDS)
+@on_any_robot
 def test_an_external_wrench_is_borne_by_what_carries_its_body(robot, seed):
     s = random_state(robot, seed)
-    frame, wrench = wrench_at(robot, np.random.default_rng(seed))
+    rng = np.random.default_rng(seed)
+    frame, wrench = robot.model.frames[rng.integers(1, len(robot.frame_names))], rng.normal(size=6)
     alone = robot.joint_wrenches(s.q, s.v, s.a)
     pushed = robot.joint_wrenches(s.q, s.v, s.a, {frame.name: wrench})
     carriers = robot.model.ancestors(frame.body)
@@ -259,30 +203,24 @@ def chain(*links, fixed=(), root=VISUAL):
 HEAVY = MASS.format(1)
 
 
-@pytest.mark.parametrize(
-    ('description', 'named'),
-    [
-        (chain(HEAVY, HEAVY), ()),
-        (chain(VISUAL, VISUAL), ('b0', 'b1')),
-        (chain('', ''), ('b0', 'b1')),
-        (chain(HEAVY, VISUAL), ('b1',)),
-        (chain(HEAVY, ''), ('b1',)),
-        (chain(VISUAL, HEAVY), ('b0',)),
-        (chain(COLLISION, HEAVY), ('b0',)),
-        (chain(MASS.format(0) + VISUAL, HEAVY), ('b0',)),
-        (chain('', '', HEAVY), ()),
-        (chain(HEAVY, VISUAL, fixed=[1]), ()),
-        (chain(VISUAL, HEAVY, fixed=[1]), ()),
-        (chain('', VISUAL, HEAVY, fixed=[1]), ('b0',)),
-        (chain(VISUAL, HEAVY, fixed=[0]), ()),
-    ],
-    ids=[
-        'all have a mass', 'none has', 'not even shapes', 'the last has none',
-        'the last has neither mass nor shape', 'one in between', 'one with a collision shape',
-        'a mass of zero', 'a universal joint', 'a massless frame on a body',
-        'a mass on a massless frame', 'a shape on a massless frame', 'a link of the root',
-    ],
-)  # fmt: skip
+MASSES = {
+    'all have a mass': (chain(HEAVY, HEAVY), ()),
+    'none has': (chain(VISUAL, VISUAL), ('b0', 'b1')),
+    'not even shapes': (chain('', ''), ('b0', 'b1')),
+    'the last has none': (chain(HEAVY, VISUAL), ('b1',)),
+    'the last has neither mass nor shape': (chain(HEAVY, ''), ('b1',)),
+    'one in between': (chain(VISUAL, HEAVY), ('b0',)),
+    'one with a collision shape': (chain(COLLISION, HEAVY), ('b0',)),
+    'a mass of zero': (chain(MASS.format(0) + VISUAL, HEAVY), ('b0',)),
+    'a universal joint': (chain('', '', HEAVY), ()),
+    'a massless frame on a body': (chain(HEAVY, VISUAL, fixed=[1]), ()),
+    'a mass on a massless frame': (chain(VISUAL, HEAVY, fixed=[1]), ()),
+    'a shape on a massless frame': (chain('', VISUAL, HEAVY, fixed=[1]), ('b0',)),
+    'a link of the root': (chain(VISUAL, HEAVY, fixed=[0]), ()),
+}
+
+
+@pytest.mark.parametrize(('description', 'named'), MASSES.values(), ids=MASSES)
 def test_bodies_without_the_mass_that_they_seem_to_have(description, named, caplog):
     with caplog.at_level(logging.WARNING, 'dynamics_ros'):
         robot = Robot.from_urdf(description)
@@ -292,15 +230,9 @@ def test_bodies_without_the_mass_that_they_seem_to_have(description, named, capl
     assert all(repr(name) in told[0] for name in named)
 
 
-def test_the_base_counts_when_it_moves():
-    description = chain(HEAVY)
-    assert Robot.from_urdf(description).massless_bodies == ()
-    assert Robot.from_urdf(description, 'floating').massless_bodies == ('base',)
-    dummy = chain(HEAVY, root='')
-    assert Robot.from_urdf(dummy, 'floating').massless_bodies == ()
-
-
-def test_a_payload_is_a_mass_as_well():
+def test_a_moving_base_and_a_payload_count():
+    assert Robot.from_urdf(chain(HEAVY), 'floating').massless_bodies == ('base',)
+    assert Robot.from_urdf(chain(HEAVY, root=''), 'floating').massless_bodies == ()
     robot = Robot.from_urdf(chain(VISUAL))
     assert robot.massless_bodies == ('b0',)
     assert robot.with_payload('b0', 1.0).massless_bodies == ()

@@ -9,11 +9,11 @@ from collections import deque
 import numpy as np
 import pytest
 from hypothesis import assume, given
-from laws import assert_close, rate
+from laws import assert_close
 from patience import examples
 from planar_arms import planar_arm
 from random_robots import SEEDS, random_robot, random_state, robots
-from tolerances import DIFFERENCE, LAW
+from tolerances import LAW
 
 from dynamics_ros import Robot
 from dynamics_ros.constraints import (
@@ -30,6 +30,12 @@ from dynamics_ros.constraints import (
 from dynamics_ros.errors import InfeasibleError, InvalidArgumentError
 
 FEW = examples(5)
+
+
+def on_any_robot(law):
+    """A test of random robots and seeds."""
+    return FEW(given(robots(), SEEDS)(law))
+
 
 WELL_CONDITIONED = 1e-3
 """Ratio of the singular values that count; nearer to a singularity forces grow without bound, and
@@ -49,16 +55,7 @@ def in_contact(robot, seed):
     return s, support_projector(robot, s.q, contacts) @ s.v, contacts
 
 
-@FEW
-@given(robots(), SEEDS)
-def test_the_jacobian_of_a_contact_is_the_velocity_of_its_point(robot, seed):
-    s, _, contacts = in_contact(robot, seed)
-    moved = rate(lambda q, v: contacts[0].position(robot, q), robot, s, 0.0 * s.a)
-    assert_close((constraint_jacobian(robot, s.q, contacts) @ s.v)[:3], moved, DIFFERENCE)
-
-
-@FEW
-@given(robots(), SEEDS)
+@on_any_robot
 def test_forward_dynamics_keeps_the_contact_and_the_equation_of_motion(robot, seed):
     s, v, contacts = in_contact(robot, seed)
     a, forces = robot.constrained_forward_dynamics(s.q, v, s.tau, contacts)
@@ -68,20 +65,7 @@ def test_forward_dynamics_keeps_the_contact_and_the_equation_of_motion(robot, se
     assert np.array_equal(forces, robot.contact_forces(s.q, v, s.tau, contacts))
 
 
-@FEW
-@given(robots(), SEEDS)
-def test_constraint_forces_do_no_work(robot, seed):
-    s, v, contacts = in_contact(robot, seed)
-    a, forces = robot.constrained_forward_dynamics(s.q, v, s.tau, contacts)
-    J = constraint_jacobian(robot, s.q, contacts)
-    assert_close(forces @ (J @ v), 0.0, LAW, np.abs(forces).max())
-    # ... so that energy changes by the power of torques and gravity alone.
-    power = v @ s.tau - v @ robot.gravity(s.q)
-    assert_close(v @ (robot.mass_matrix(s.q) @ a + robot.coriolis(s.q, v) @ v), power, LAW, 100.0)
-
-
-@FEW
-@given(robots(), SEEDS)
+@on_any_robot
 def test_inverse_dynamics_gives_torques_that_produce_the_motion(robot, seed):
     s, v, contacts = in_contact(robot, seed)
     every = np.ones(robot.nv, dtype=bool)
@@ -95,8 +79,7 @@ def test_inverse_dynamics_gives_torques_that_produce_the_motion(robot, seed):
         assert_close(produced, a, 10 * LAW, np.abs(free).max())
 
 
-@FEW
-@given(robots(), SEEDS)
+@on_any_robot
 def test_hybrid_dynamics_is_forward_and_inverse_dynamics_at_its_ends(robot, seed):
     s, v, contacts = in_contact(robot, seed)
     none, every = np.zeros(robot.nv, dtype=bool), np.ones(robot.nv, dtype=bool)
@@ -113,8 +96,7 @@ def test_hybrid_dynamics_is_forward_and_inverse_dynamics_at_its_ends(robot, seed
     assert_close(forces, pushes)
 
 
-@FEW
-@given(robots(), SEEDS)
+@on_any_robot
 def test_an_impact_loses_the_energy_of_the_formula(robot, seed):
     s, _, contacts = in_contact(robot, seed)
     J = constraint_jacobian(robot, s.q, contacts)
@@ -130,8 +112,7 @@ def test_an_impact_loses_the_energy_of_the_formula(robot, seed):
         assert lost >= -LAW
 
 
-@FEW
-@given(robots(), SEEDS)
+@on_any_robot
 def test_the_support_projector_leaves_what_keeps_contact_alone(robot, seed):
     s, v, contacts = in_contact(robot, seed)
     N, J = support_projector(robot, s.q, contacts), constraint_jacobian(robot, s.q, contacts)
@@ -156,8 +137,7 @@ def test_a_force_at_the_end_effector_feels_the_operational_space_inertia(robot, 
     assert_close(Lambda @ acceleration + mu + p, F, 10 * LAW, np.abs(Lambda @ acceleration).max())
 
 
-@FEW
-@given(robots(), SEEDS)
+@on_any_robot
 def test_everything_broadcasts_over_leading_axes(robot, seed):
     s, _, contacts = in_contact(robot, seed)
     other = random_state(robot, seed + 1)

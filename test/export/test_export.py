@@ -164,7 +164,7 @@ class TestErrors:
             ([], 'none; expected at least one'),
             (['jacobian'], r"'jacobian'; expected jacobian:FRAME\[:REFERENCE]"),
             (['gravity:tool0'], "'gravity:tool0'; expected gravity"),
-            (['jacobian:tool0:base'], r'expected a reference of .*local_world_aligned'),
+            (['jacobian:tool0:base'], r'expected one of .*local_world_aligned'),
             (['hybrid_dynamics:7'], 'indices of v, from 0 to 6'),
             (['motion_torques'], r'expected motion_torques:FRAME\[:ROWS]'),
             (['motion_torques:tool0:06'], 'different digits from 0 to 5'),

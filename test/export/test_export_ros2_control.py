@@ -149,7 +149,7 @@ def call(function, *arguments):
 
 def gains_of(n):
     return structure(
-        stiffness=36, damping=36, axes=9, joints=15 * n, settings=3, setpoint_limits=6,
+        stiffness=36, damping=36, joints=15 * n, settings=2, setpoint_limits=6,
         velocity_limits=n, speed_share=0, state_timeout=0, friction=n, blending_time=0,
     )  # fmt: skip
 

@@ -13,9 +13,13 @@ import pytest
 
 from dynamics_ros.errors import ModelError
 from dynamics_ros.files import write_files
-from dynamics_ros.model.collision_geometry import SEGMENTS, read_collision_geometry
+from dynamics_ros.model.collision_geometry import (
+    GREY,
+    SEGMENTS,
+    read_collision_geometry,
+    read_visual_geometry,
+)
 from dynamics_ros.model.mesh_file import read_mesh, resolve_mesh
-from dynamics_ros.model.visual_geometry import GREY, read_visual_geometry
 
 TETRAHEDRON = np.array(
     [
@@ -118,14 +122,20 @@ def test_stl_files_are_read_relative_to_the_description_and_scaled(tmp_path, con
     np.testing.assert_array_equal(geometry.triangles['a'], 2.0 * TETRAHEDRON)
 
 
-@pytest.mark.parametrize('variable', ['AMENT_PREFIX_PATH', 'ROS_PACKAGE_PATH'])
-def test_packages_are_found_where_ros_1_and_ros_2_put_them(tmp_path, monkeypatch, variable):
-    share = tmp_path / ('share' if variable == 'AMENT_PREFIX_PATH' else '')
-    mesh = share / 'some_robot' / 'meshes' / 'a.stl'
-    mesh.parent.mkdir(parents=True)
-    mesh.write_bytes(binary_stl(TETRAHEDRON))
+@pytest.fixture
+def nowhere(monkeypatch):
+    """No package is in the environment."""
     for name in ('AMENT_PREFIX_PATH', 'CMAKE_PREFIX_PATH', 'ROS_PACKAGE_PATH'):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize('variable', ['AMENT_PREFIX_PATH', 'ROS_PACKAGE_PATH'])
+def test_packages_are_found_where_ros_1_and_ros_2_put_them(
+    tmp_path, nowhere, monkeypatch, variable
+):
+    share = tmp_path / ('share' if variable == 'AMENT_PREFIX_PATH' else '')
+    mesh = share / 'some_robot' / 'meshes' / 'a.stl'
+    write_files({mesh: binary_stl(TETRAHEDRON)})
     monkeypatch.setenv(variable, f'/nowhere:{tmp_path}')
     assert resolve_mesh('package://some_robot/meshes/a.stl') == mesh
 
@@ -182,10 +192,8 @@ def test_a_broken_mesh_is_refused_with_its_reason(tmp_path, name, content, reaso
 
 class TestFilesOfMeshes:
     @pytest.fixture
-    def package(self, tmp_path, monkeypatch):
+    def package(self, tmp_path, nowhere):
         """Folder of a package, which is not built; its repository has another name."""
-        for name in ('AMENT_PREFIX_PATH', 'CMAKE_PREFIX_PATH', 'ROS_PACKAGE_PATH'):
-            monkeypatch.delenv(name, raising=False)
         folder = tmp_path / 'Some_Robot_ROS2'
         write_files(
             {
@@ -283,7 +291,7 @@ BOX = '<geometry><box size="2 4 6"/></geometry>'
 MISSING = '<geometry><mesh filename="package://nowhere/arm.stl"/></geometry>'
 
 
-def robot_visual_geometry(*elements: str, materials: str = '') -> str:
+def looks(*elements: str, materials: str = '') -> str:
     return f'<robot name="r">{materials}<link name="a">{"".join(elements)}</link></robot>'
 
 
@@ -294,7 +302,7 @@ def visual(geometry: str = BOX, material: str = '') -> str:
 def test_a_colour_is_its_own_or_that_of_the_material_it_names() -> None:
     palette = '<material name="sea"><color rgba="0 0.2 0.9 1"/></material>'
     shapes, _ = read_visual_geometry(
-        robot_visual_geometry(
+        looks(
             visual(material='<material name="own"><color rgba="1 0.5 0 1"/></material>'),
             visual(material='<material name="sea"/>'),
             visual(material='<material name="unknown"/>'),
@@ -306,9 +314,7 @@ def test_a_colour_is_its_own_or_that_of_the_material_it_names() -> None:
 
 
 def test_a_link_whose_looks_cannot_be_read_has_its_collision_shapes() -> None:
-    shapes, problems = read_visual_geometry(
-        robot_visual_geometry(visual(MISSING), f'<collision>{BOX}</collision>')
-    )
+    shapes, problems = read_visual_geometry(looks(visual(MISSING), f'<collision>{BOX}</collision>'))
     assert [shape.link for shape in shapes] == ['a']
     assert np.ptp(shapes[0].triangles.reshape(-1, 3), axis=0).tolist() == [2.0, 4.0, 6.0]
     assert len(problems) == 1
@@ -316,14 +322,9 @@ def test_a_link_whose_looks_cannot_be_read_has_its_collision_shapes() -> None:
 
 
 @pytest.mark.parametrize('beside', ['', 'other_robot/urdf', 'some_robot/urdf'])
-def test_packages_are_found_above_a_description_that_nobody_has_built(
-    tmp_path, monkeypatch, beside
-):
-    for name in ('AMENT_PREFIX_PATH', 'CMAKE_PREFIX_PATH', 'ROS_PACKAGE_PATH'):
-        monkeypatch.delenv(name, raising=False)
+def test_packages_are_found_above_a_description_that_nobody_has_built(tmp_path, nowhere, beside):
     mesh = tmp_path / 'src' / 'some_robot' / 'meshes' / 'a.stl'
-    mesh.parent.mkdir(parents=True)
-    mesh.write_bytes(binary_stl(TETRAHEDRON))
+    write_files({mesh: binary_stl(TETRAHEDRON)})
     folder = tmp_path / 'src' / beside
     folder.mkdir(parents=True, exist_ok=True)
     assert resolve_mesh('package://some_robot/meshes/a.stl', folder) == mesh

@@ -62,6 +62,7 @@ def assert_same(ours, expected, seed):
     q = by_name(ours, expected, s.q)
     base = ours.nv - len(ours.joint_names)
     order = [*range(base), *(expected.joint_v_indices[name] for name in ours.joint_names)]
+    limits = [k - base for k in order[base:]]
     assert set(ours.frame_names) == set(expected.frame_names)
     assert sorted(ours.body_names) == sorted(expected.body_names)
     assert ours.total_mass == pytest.approx(expected.total_mass)
@@ -74,11 +75,7 @@ def assert_same(ours, expected, seed):
     assert_close(ours.mass_matrix(q), M[np.ix_(order, order)])
     tau = expected.inverse_dynamics(s.q, s.v, s.a)
     assert_close(ours.inverse_dynamics(q, s.v[order], s.a[order]), tau[order])
-    np.testing.assert_array_equal(ours.lower_limits, expected.lower_limits[_after(order, base)])
-
-
-def _after(order, base):
-    return [k - base for k in order[base:]]
+    np.testing.assert_array_equal(ours.lower_limits, expected.lower_limits[limits])
 
 
 @FEW

@@ -14,7 +14,7 @@ from random_robots import random_state
 from tolerances import DIFFERENCE, EXACT
 
 from dynamics_ros import Robot, spatial
-from dynamics_ros.model.joints import JOINT_KINDS, Entries, JointKind
+from dynamics_ros.model.joints import JOINT_KINDS, Entries, JointKind, VaryingJoint, X, Y
 from dynamics_ros.spatial import Motion, Transform, Vector3, rotation_about
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -34,14 +34,32 @@ class Cylindrical(JointKind):
     def motion_subspace(self, q):
         return [Motion(self.axis, Vector3.zero()), Motion(Vector3.zero(), self.axis)]
 
-    def integrate(self, q, v):
-        return [x + y for x, y in zip(q, v, strict=True)]
 
-    def difference(self, q0, q1):
-        return [y - x for x, y in zip(q0, q1, strict=True)]
+class Universal(VaryingJoint):
+    """A turn about x, then one about y: the first column of S turns back with the second angle."""
 
-    def random(self, generator, lower, upper):
-        return list(generator.uniform(-1.0, 1.0, 2))
+    name = 'universal'
+    coordinates = velocities = (Entries(2, 'rad', 'angles'),)
+
+    def transform(self, q):
+        return Transform(rotation_about(X, q[0]) @ rotation_about(Y, q[1]), Vector3.zero())
+
+    def motion_subspace(self, q):
+        return [about(rotation_about(Y, -q[1]) @ X), about(Y)]
+
+    def subspace_slopes(self, q):
+        return [[STILL, about((rotation_about(Y, -q[1]) @ X).cross(Y))], [STILL, STILL]]
+
+    def subspace_curvatures(self, q):
+        twice = about(-(rotation_about(Y, -q[1]) @ X))
+        return [[[STILL, STILL], [STILL, twice]], [[STILL, STILL], [STILL, STILL]]]
+
+
+STILL = Motion.zero()
+
+
+def about(axis):
+    return Motion(Vector3.zero(), axis)
 
 
 INERTIAL = """<inertial><origin xyz="0.05 -0.1 0.2"/><mass value="{}"/>
@@ -59,8 +77,18 @@ TWO = (
 )
 
 
+CARDAN = ONE.replace('cylindrical', 'universal')
+TWO_HINGES = (
+    '<link name="between"/>'
+    + JOINT.format('first', 'continuous', 'upper', 'between', '0.1 0.2 0.3', '1 0 0')
+    + JOINT.format('second', 'continuous', 'between', 'lower', '0 0 0', '0 1 0').replace(
+        'rpy="0.3 -0.2 0.5"', ''
+    )
+)
+
+
 def robot(joints):
-    """A turning link that carries another one by a cylindrical joint, or by two joints."""
+    """A turning link that carries another one by a joint of a kind of this file, or by two."""
     links = ''.join(
         f'<link name="{name}">{INERTIAL.format(mass)}</link>'
         for name, mass in (('base', 1.0), ('upper', 2.0), ('lower', 1.5))
@@ -70,12 +98,13 @@ def robot(joints):
     return Robot.from_urdf(text, 'floating', backend='python')
 
 
-@pytest.fixture(scope='module')
-def pair():
-    """The robot with the cylindrical joint, and its twin."""
+@pytest.fixture(scope='module', params=[(Cylindrical, ONE, TWO), (Universal, CARDAN, TWO_HINGES)])
+def pair(request):
+    """The robot with the joint, and its twin."""
+    kind, one, two = request.param
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(JOINT_KINDS, 'cylindrical', Cylindrical)
-        return robot(ONE), robot(TWO)
+        patch.setitem(JOINT_KINDS, kind.name, kind)
+        return robot(one), robot(two)
 
 
 @FEW
@@ -87,8 +116,12 @@ def test_dynamics_is_that_of_two_joints_with_nothing_between(pair, seed):
     tau = ours.inverse_dynamics(s.q, s.v, s.a)
     assert_close(tau, twin.inverse_dynamics(s.q, s.v, s.a), EXACT)
     assert_close(ours.forward_dynamics(s.q, s.v, tau), s.a)
-    for name in ('mass_matrix', 'gravity'):
-        assert_close(getattr(ours, name)(s.q), getattr(twin, name)(s.q), EXACT)
+    for name, state in (('mass_matrix', [s.q]), ('gravity', [s.q]), ('coriolis', [s.q, s.v])):
+        assert_close(getattr(ours, name)(*state), getattr(twin, name)(*state), EXACT)
+    for mine, theirs in zip(
+        ours.momentum_observer_terms(s.q, s.v), twin.momentum_observer_terms(s.q, s.v), strict=True
+    ):
+        assert_close(mine, theirs, EXACT)
     for mine, theirs in zip(
         ours.inverse_dynamics_derivatives(s.q, s.v, s.a),
         twin.inverse_dynamics_derivatives(s.q, s.v, s.a),
@@ -107,9 +140,11 @@ def test_kinematics_and_manifold_are_those_of_two_joints(pair, seed):
     assert_close(ours.difference(s.q, q1), twin.difference(s.q, q1), EXACT)
     assert_close(ours.rate_map(s.q), twin.rate_map(s.q), EXACT)
     assert_close(ours.jacobian(s.q, 'lower'), twin.jacobian(s.q, 'lower'), EXACT)
+    rates = (x.jacobian_derivative(s.q, s.v, 'lower') for x in (ours, twin))
+    assert_close(*rates, EXACT)
 
 
-@pytest.mark.parametrize('kind', [*JOINT_KINDS.values(), Cylindrical])
+@pytest.mark.parametrize('kind', [*JOINT_KINDS.values(), Cylindrical, Universal])
 class TestEveryKind:
     @FEW
     @given(seed=SEEDS)

@@ -22,9 +22,10 @@ DEFAULT_ROBOT = Path(__file__).resolve().parents[2] / 'urdf' / 'seven_joint_arm.
 RIGHT_ANGLE = math.pi / 2
 
 
-def test_a_path_text_and_bytes_of_a_file_give_the_same_robot(tmp_path):
+def test_a_path_text_and_bytes_of_a_file_give_the_same_robot(tmp_path, caplog):
     text = DEFAULT_ROBOT.read_text()
     from_text = read_urdf(text)
+    assert not caplog.records
     assert read_urdf(DEFAULT_ROBOT) == from_text
     assert read_urdf(str(DEFAULT_ROBOT)) == from_text
     assert parse_urdf(text) == from_text

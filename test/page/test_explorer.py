@@ -15,7 +15,7 @@ import pytest
 
 from dynamics_ros import Robot
 from dynamics_ros.inspect.command import main as inspect
-from dynamics_ros.model.visual_geometry import read_visual_geometry
+from dynamics_ros.model.collision_geometry import read_visual_geometry
 from dynamics_ros.page.bars import EXCEEDED_COLOR, Bar, bars, four_digits
 
 ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'

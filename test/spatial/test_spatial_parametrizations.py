@@ -20,7 +20,6 @@ from tolerances import EXACT, GROUP, RATES
 from benchmarks.robots import NAMED, urdf_path
 from dynamics_ros import Robot, spatial
 from dynamics_ros.algorithms.forward_kinematics import body_poses
-from dynamics_ros.algorithms.product_of_exponentials import product_of_exponentials
 from dynamics_ros.errors import InvalidArgumentError, SingularError, SingularParametrizationError
 from dynamics_ros.model import ROOT
 from dynamics_ros.spatial import (
@@ -32,6 +31,7 @@ from dynamics_ros.spatial import (
     ROTATIONS,
     SPHERICAL,
     EulerAngles,
+    Transform,
     Vector3,
 )
 
@@ -272,6 +272,20 @@ def test_on_the_axis_the_rates_are_refused_by_name(kind, p):
     batch = np.stack([(1.0, 0.2, 0.4), p])
     with pytest.raises(SingularError, match=kind.name):
         kind.rate_map_inverse(batch)
+
+
+def product_of_exponentials(model, q):
+    """Poses exp(xi_1 q_1) ... exp(xi_n q_n) X_0B(0) by twists in the root frame, [RBM] g_st."""
+    at_rest = {ROOT: Transform.identity()}
+    moved = {ROOT: Transform.identity()}
+    for i, joint in enumerate(model.joints):
+        rest = at_rest[i] = at_rest[joint.parent] @ joint.placement
+        kind, x = joint.kind, joint.own_coordinates(q)
+        twists = [S * y for S, y in zip(kind.motion_subspace(x), x)]
+        moved[i] = moved[joint.parent]
+        for twist in twists if kind.quaternion is None else [kind.transform(x).log()]:
+            moved[i] = moved[i] @ Transform.exp(rest.act(twist))
+    return {i: moved[i] @ at_rest[i] for i in moved}
 
 
 def assert_same_poses(robot, q):

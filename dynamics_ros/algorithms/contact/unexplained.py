@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Standard deviation of external torques without contact, due to errors of the robot's model.
+"""Contact thresholds in motion: deviation of external torques without contact, by model errors.
 
 The deviation s of a joint is modelled by
 
@@ -23,11 +23,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from dynamics_ros.algorithms.quantity import Input, PerVelocity, V, quantity
+from dynamics_ros.algorithms.quantity import Input, PerVelocity, V, Values, quantity
 from dynamics_ros.spatial import Scalar
 from dynamics_ros.spatial.scalar import exp, larger, magnitude, smaller, sqrt, where_less
-
-Values = Sequence[Scalar]
 
 ROWS = ('constant', 'speed', 'load', 'reversal', 'standing', 'fastest', 'beyond', 'slow')
 """Rows of the parameters of the deviation, one value per joint."""
@@ -46,6 +44,9 @@ RESTING = 0.1
 
 CREEPING = 0.2
 """Mean speed over ``slow`` from which a joint creeps, so that its w does not fade."""
+
+UNWATCHED = 1e300
+"""Threshold of a joint that is not monitored; finite, because kernels reject infinite inputs."""
 
 MEMORY = 4
 """Rows of the memory of a step: velocity, w, time below the speed ``slow`` [s], mean velocity."""
@@ -77,39 +78,52 @@ def turning(
 
 
 @quantity(
-    'how far external torques without contact may be off at this speed, load and reversal',
+    'how far external torques are above thresholds that grow with speed, load and reversals',
     {
-        'deviation': 'of each external torque',
-        'more': 'what thresholds rise by, torques',
+        'deviation': 'of each external torque without contact, by a calibration',
+        'added': 'what motion adds to each threshold, torques',
+        'above': '1 for each threshold that is exceeded',
+        'excess': 'the largest of |torque| - threshold',
         'next_memory': 'for the next state',
     },
     internal=True,
 )
-def unexplained_torque(
+def contact_excess(
+    external_torque: PerVelocity,
     v: V,
     load: PerVelocity,
     memory: Annotated[Sequence[Values], Input(MEMORY, 'nv')],
     interval: Scalar,
     rows: Annotated[Sequence[Values], Input(len(ROWS), 'nv')],
     sigmas: PerVelocity,
-) -> tuple[list[Scalar], list[Scalar], list[list[Scalar]]]:
-    """Compute the deviation of external torques without contact, and the increase of thresholds.
+    constants: Annotated[Sequence[Values], Input(2, 'nv')],
+    velocity_term: PerVelocity,
+) -> tuple[list[Scalar], list[Scalar], list[list[Scalar]], Scalar, list[list[Scalar]]]:
+    """Compare external torques with thresholds that depend on the motion.
+
+    A threshold is a constant plus a coefficient times the speed of the joint [Haddadin2017], plus
+    ``sigmas`` times the increase of the deviation and the bound of friction at rest.
 
     Args:
+        external_torque: (nv) external torques [Nm or N].
         v: (nv) velocity [rad/s or m/s].
         load: (nv) torque that the joint transmits without contact [Nm or N].
         memory: (MEMORY, nv) after the previous sample.
         interval: time since the previous sample [s].
-        rows: (8, nv) as in ``ROWS``; ``constant`` includes the noise of the observer.
+        rows: (8, nv) as in ``ROWS``; ``constant`` includes the noise of the observer. Without a
+            calibration zeros, but for ``slow``.
         sigmas: (nv) number of deviations above which a torque counts as contact.
+        constants: rows of (nv) thresholds at rest [Nm or N].
+        velocity_term: (nv) increase of a threshold per speed.
 
     Returns:
-        Deviations (nv); increase (nv) of thresholds of ``sigmas * constant``; the memory
-        (MEMORY, nv) for the next step.
+        Deviations (nv); the increase of the thresholds by the motion (nv); for each row of
+        ``constants`` (nv) flags, 1 where |torque| exceeds the threshold, else 0; the largest
+        |torque| - threshold of all; the memory (MEMORY, nv) for the next state.
     """
     deviations, increases, memories = [], [], []
-    for x, tau, s, last, *row in zip(
-        v, load, sigmas, zip(*memory, strict=True), *rows, strict=True
+    for x, tau, s, term, last, *row in zip(
+        v, load, sigmas, velocity_term, zip(*memory, strict=True), *rows, strict=True
     ):
         constant, speed, load_factor, reversal, standing, fastest, beyond, slow = row
         memories.append(turning(x, last, interval, slow))
@@ -119,8 +133,17 @@ def unexplained_torque(
         variance = variance + square(beyond * larger(magnitude(x) - fastest, 0.0))
         bound = where_less(still, STANDS_AFTER, 0.0, standing)
         deviations.append(sqrt(variance + bound * bound / 3.0))
-        increases.append(s * (sqrt(variance) - constant) + bound)
-    return deviations, increases, [list(row) for row in zip(*memories, strict=True)]
+        increases.append(term * magnitude(x) + (s * (sqrt(variance) - constant) + bound))
+    largest: Scalar = -UNWATCHED
+    exceeded = []
+    for thresholds in constants:
+        flags = []
+        for value, constant, increase in zip(external_torque, thresholds, increases, strict=True):
+            excess = magnitude(value) - (constant + increase)
+            flags.append(where_less(0.0, excess, 1.0, 0.0))
+            largest = where_less(largest, excess, excess, largest)
+        exceeded.append(flags)
+    return deviations, increases, exceeded, largest, [list(row) for row in zip(*memories)]
 
 
 def square(x: Scalar) -> Scalar:

@@ -5,11 +5,12 @@
 The tool behaves as its task inertia Lambda on a spring and a damper ([Hogan1985], [Ott2008]),
 
     tau = J^T (F + Lambda (w-dot* - J-dot v)) + N^T tau_0 + tau_limits + tau* + C v + g + friction,
-    F = R_K (K e + D e-dot) - wrench*,     N^T = 1 - J^T Lambda J M^-1,
+    F = K e + D e-dot - wrench*,     N^T = 1 - J^T Lambda J M^-1,
 
-with pose error e and twist error e-dot in axes R_K, torques tau_0 of springs and dampers to a
-posture, and given torques tau*. The projection N^T keeps the torques that do not accelerate the
-tool ([Khatib1987]). The limits of ``command.py`` are applied to the torques of this law.
+with pose error e and twist error e-dot in axes of the root frame, torques tau_0 of springs and
+dampers to a posture, and given torques tau*. The projection N^T keeps the torques that do not
+accelerate the tool ([Khatib1987]). The limits of ``command.py`` are applied to the torques of this
+law.
 
 Invalid inputs are handled. For a state that is not finite the controller sends the last gravity
 torques; for a target or gain that is not finite it brakes. `FLAGS` report this. The torque and its
@@ -26,11 +27,10 @@ from dynamics_ros.algorithms.forward_kinematics import frame_pose
 from dynamics_ros.algorithms.linear_algebra.matrices import transposed
 from dynamics_ros.algorithms.linear_algebra.solve import dot, solve_factorized
 from dynamics_ros.algorithms.quantity import Input, PerVelocity, Q, V, quantity
-from dynamics_ros.algorithms.task_space import AT_TOOL, Rows, frame_rows, turned, turned_back
+from dynamics_ros.algorithms.task_space import AT_TOOL, Rows, frame_rows
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.model import Frame, Model
-from dynamics_ros.spatial import Matrix3, Scalar, log_matrix, transform_of_rows
-from dynamics_ros.spatial.scalar import where_less
+from dynamics_ros.spatial import Scalar, log_matrix, transform_of_rows
 
 from .command import JointState, added, commanded_torques, less, memory_size
 from .joint_limits import limit_torques
@@ -59,8 +59,8 @@ JOINT_GAINS = (
 )
 """Rows of the joint gains, one value per velocity."""
 
-SETTINGS = ('axes_of_tool', 'length', 'largest_inertia')
-"""Other settings: whether the axes are given in the tool frame (1, else 0); [m], [kg]."""
+SETTINGS = ('length', 'largest_inertia')
+"""Other settings [m], [kg]."""
 
 FLAGS = (
     *('state', 'input', 'memory', 'singular', 'joint_limit', 'guard', 'torque', 'torque_rate'),
@@ -72,8 +72,7 @@ torque_rate: the guard or a limit changes the torque."""
 MIN_LENGTH, MIN_INERTIA = 1e-3, 1e-3
 """Lower bounds of the length scale [m] and of the largest inertia [kg]."""
 
-IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
-IDENTITY_POSE = (*IDENTITY[:3], 0.0, *IDENTITY[3:6], 0.0, *IDENTITY[6:], 0.0)
+IDENTITY_POSE = (1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0)
 
 
 @quantity(
@@ -98,12 +97,8 @@ def impedance_step(
         Values, Input(6, meaning=f'that the environment shall exert, {AT_TOOL} [N], [N m]')
     ],
     posture: Annotated[Values, Input('nq', meaning='for the freedom that the frame leaves, as q')],
-    stiffness: Annotated[Rows, Input(6, 6, meaning='in the axes [N/m], [N m/rad]')],
-    damping: Annotated[Rows, Input(6, 6, meaning='in the axes [N s/m], [N m s/rad]')],
-    axes: Annotated[
-        Sequence[Values],
-        Input(3, 3, meaning='their rotation, in root axes or in those of the frame'),
-    ],
+    stiffness: Annotated[Rows, Input(6, 6, meaning='in root axes [N/m], [N m/rad]')],
+    damping: Annotated[Rows, Input(6, 6, meaning='in root axes [N s/m], [N m s/rad]')],
     joint_gains: Annotated[
         Rows, Input(len(JOINT_GAINS), 'nv', meaning=f'rows: {", ".join(JOINT_GAINS)}')
     ],
@@ -124,8 +119,7 @@ def impedance_step(
         target_wrench: (6) desired wrench of the environment on the tool, about the origin of the
             tool frame, in axes of the root frame.
         posture: (nq) desired configuration in the null space of the tool.
-        stiffness, damping: (6, 6) in the axes R_K.
-        axes: (3, 3) rotation of the axes R_K, in the root frame or in the tool frame.
+        stiffness, damping: (6, 6) in axes of the root frame.
         joint_gains: (15, nv), rows as in ``JOINT_GAINS``.
         settings: values as in ``SETTINGS``.
         torque: (nv) in addition to those of springs and dampers, within the limits.
@@ -138,7 +132,7 @@ def impedance_step(
     if model.root_joint != 'fixed':
         expected = 'a base that rests: legs have to carry one that moves'
         raise InvalidArgumentError('robot', f'its base is {model.root_joint}', expected)
-    matrices = (target_pose, stiffness, damping, axes, joint_gains)
+    matrices = (target_pose, stiffness, damping, joint_gains)
     vectors = (target_twist, target_acceleration, target_wrench, posture, torque, settings)
     matrix_entries = [x for rows in matrices for row in rows for x in row]
     state = JointState.of(model, q, v, memory, interval)
@@ -146,7 +140,6 @@ def impedance_step(
     bad_input = (
         excess_of([*matrix_entries, *(x for vector in vectors for x in vector)])
         + unless_rotation([row[:3] for row in target_pose[:3]])
-        + unless_rotation(axes)
         + state.bad_interval
     )
     joints = dict(zip(JOINT_GAINS, joint_gains, strict=True))
@@ -157,23 +150,16 @@ def impedance_step(
     pose = if_valid(bad_input, [x for row in target_pose[:3] for x in row], IDENTITY_POSE)
     X_0T = transform_of_rows([pose[:4], pose[4:8], pose[8:]])
     X_0F = frame_pose(model, q, frame)
-    rotation = Matrix3(_rows_of(if_valid(bad_input, [x for row in axes for x in row], IDENTITY)))
-    tool_axes = X_0F.rotation @ rotation
-    R_0K = Matrix3(
-        [where_less(0.5, values['axes_of_tool'], x, y) for x, y in zip(*rows, strict=True)]
-        for rows in zip(tool_axes, rotation, strict=True)
-    )
     error = [*(X_0T.translation - X_0F.translation)]
     error += log_matrix(X_0T.rotation @ X_0F.rotation.T)
     rate = [w - dot(row, v) for w, row in zip(target_twist, J, strict=True)]
-    error, rate = (turned_back(R_0K, x) for x in (error, rate))
     M_inverse_Jt = [solve_factorized(state.factors, row) for row in J]
     hold = state.hold
-    factor = [turned_back(R_0K, x) for x in mobility_factor(J, M_inverse_Jt)]
+    factor = mobility_factor(J, M_inverse_Jt)
     spring, damper = ([dot(row, x) for row in B] for B, x in ((stiffness, error), (damping, rate)))
     spring = bounded_by_samples(stiffness, factor, hold * hold / SHARE_OF_SPRING, spring)
     damper = bounded_by_samples(damping, factor, hold / SHARE, damper)
-    force = turned(R_0K, added(spring, damper))
+    force = added(spring, damper)
     inertia = BoundedInertia.of(
         J,
         M_inverse_Jt,
@@ -252,7 +238,3 @@ def _limit_torques(model: Model, state: JointState, joints: Mapping[str, Values]
     lower, upper, margin = (joints[name] for name in ('lower', 'upper', 'margin'))
     springs = bounded_ranges(joints['limit_stiffness'], state.M_inverse, state.hold)
     return limit_torques(model, state.q, lower, upper, margin, springs)
-
-
-def _rows_of(values: Values) -> list[Values]:
-    return [values[3 * i : 3 * i + 3] for i in range(3)]

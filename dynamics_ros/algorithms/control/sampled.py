@@ -13,7 +13,6 @@ from collections.abc import Sequence
 
 from dynamics_ros.algorithms.linear_algebra.matrices import times_transposed, transposed
 from dynamics_ros.algorithms.linear_algebra.solve import (
-    cholesky,
     dot,
     factorize,
     solve_factorized,
@@ -68,7 +67,13 @@ def mobility_factor(J: Rows, M_inverse_Jt: Rows) -> list[list[Scalar]]:
         mean = mean + row[i] / len(lower)
     for i, row in enumerate(lower):
         row[i] = row[i] + (REGULARIZATION * mean + TINY)
-    return transposed(cholesky(lower))
+    # M = L^T D L, so row k of L, times the root of its pivot, is a column of C.
+    L, inverse = factorize(lower)
+    roots = [sqrt(1.0 / x) for x in inverse]
+    return [
+        [root * (1.0 if i == k else x) for i, x in enumerate(row)]
+        for k, (row, root) in enumerate(zip(L, roots, strict=True))
+    ]
 
 
 def bounded_by_samples(B: Rows, factor: Rows, gain: Scalar, wrench: Values) -> list[Scalar]:

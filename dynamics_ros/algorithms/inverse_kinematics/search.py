@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dynamics_ros.algorithms.forward_kinematics import frame_pose
+from dynamics_ros.algorithms.linear_algebra.solve import dot
 from dynamics_ros.model import Frame, Model
 from dynamics_ros.spatial import Scalar, log_matrix, transform_of_rows
 from dynamics_ros.spatial.scalar import clipped, larger, repeat, where_less
@@ -129,10 +130,8 @@ def inverse_kinematics_check(
         violation of a joint limit; largest distance of a joint without limits from ``near``;
         squared position and rotation error of the worst support.
     """
-    position: Scalar = 0.0
-    rotation: Scalar = 0.0
-    slipped: Scalar = 0.0
-    turned: Scalar = 0.0
+    # Of frames, then of supports: squared position and rotation error of the worst.
+    worst: list[Scalar] = [0.0] * 4
     constrained = [(frame, 6, slack) for frame in frames]
     constrained += [(frame, count, [0.0] * 6) for frame, count in supports]
     for i, ((frame, count, slack), rows) in enumerate(zip(constrained, targets, strict=True)):
@@ -140,21 +139,15 @@ def inverse_kinematics_check(
         R_T0 = X_0T.rotation.T
         linear = R_T0 @ (X_0T.translation - X_0F.translation)
         angular = R_T0 @ log_matrix(X_0T.rotation @ X_0F.rotation.T)
-        error = [*linear, *angular]
-        excess = [y - clipped(y, -s, s) for y, s in zip(error, slack, strict=True)]
-        squares = [y * y for y in excess]
-        linear_square = squares[0] + squares[1] + squares[2]
-        angular_square = squares[3] + squares[4] + squares[5]
-        if i < len(frames):
-            position = larger(position, linear_square)
-            rotation = larger(rotation, angular_square)
-        else:
-            slipped = larger(slipped, linear_square)
-            turned = larger(turned, angular_square if count == 6 else 0.0)
+        excess = [y - clipped(y, -s, s) for y, s in zip([*linear, *angular], slack, strict=True)]
+        for k in range(count // 3):
+            part = excess[3 * k : 3 * k + 3]
+            place = k if i < len(frames) else 2 + k
+            worst[place] = larger(worst[place], dot(part, part))
     outside: Scalar = 0.0
     away: Scalar = 0.0
     for index, lower, upper, turning, value in zip(coordinates, *bounds, near, strict=True):
         x = q[index]
         outside = larger(outside, larger(lower - x, x - upper))
         away = larger(away, turning * larger(x - value, value - x))
-    return [position, rotation, outside, away, slipped, turned]
+    return [*worst[:2], outside, away, *worst[2:]]

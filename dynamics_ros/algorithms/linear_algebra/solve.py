@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from dynamics_ros.errors import SingularError
 from dynamics_ros.spatial import Scalar
-from dynamics_ros.spatial.scalar import larger, sqrt
+from dynamics_ros.spatial.scalar import larger
 
 Matrix = Sequence[Sequence[Scalar]]
 TINY = 1e-270
@@ -59,25 +59,6 @@ def solve_factorized(factors: Factors, right: Sequence[Scalar]) -> list[Scalar]:
     x = solve_lower_transposed(L, right, unit=True)
     x = [value * factor for value, factor in zip(x, inverse, strict=True)]
     return solve_lower(L, x, unit=True)
-
-
-def cholesky(M: Matrix) -> list[list[Scalar]]:
-    """Cholesky factor: the lower triangular L with M = L L^T.
-
-    Args:
-        M: symmetric positive definite, (n, n); the lower triangle is read.
-
-    Raises:
-        ArithmeticError, ValueError: M is not positive definite; a trace gives NaN or inf instead.
-    """
-    n = len(M)
-    L: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
-    for j in range(n):
-        L[j][j] = sqrt(_minus_dot(M[j][j], L[j][:j], L[j][:j]))
-        inverse = 1.0 / L[j][j]
-        for i in range(j + 1, n):
-            L[i][j] = _minus_dot(M[i][j], L[i][:j], L[j][:j]) * inverse
-    return L
 
 
 def solve_lower(L: Matrix, right: Sequence[Scalar], *, unit: bool = False) -> list[Scalar]:

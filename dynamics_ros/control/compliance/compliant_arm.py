@@ -521,10 +521,9 @@ class CompliantArm:
         gains = self._checked(settings, compliance, posture)
         damping = compliance.least_damping
         if gains.stiffness.any():
-            axes, controller = compliance.axes, self.controller
-            axes = self.pose[:3, :3] @ axes if compliance.axes_of_tool else axes
+            controller = self.controller
             damping = damping + tool_damping(
-                *(controller.robot, controller.frame, self.q, gains.stiffness, axes),
+                *(controller.robot, controller.frame, self.q, gains.stiffness),
                 *(compliance.damping_ratio, settings.largest_inertia),
             )
         return gains.replaced(damping=damping)
@@ -533,8 +532,7 @@ class CompliantArm:
         """Blend the gains towards the desired ones for dt [s]."""
         if self._blending > 0.0:
             left, self._blending = self._blending, self._blending - dt
-            mine = self._gains.in_axes_of(self._wanted, self.pose[:3, :3])
-            blended = mine.towards(self._wanted, min(1.0, dt / left))
+            blended = self._gains.towards(self._wanted, min(1.0, dt / left))
             self._gains = blended if self._blending > 0.0 else self._wanted
 
 
@@ -557,8 +555,6 @@ def _gains_of(
         robot,
         compliance.stiffness,
         np.zeros(6),
-        axes=compliance.axes,
-        axes_of_tool=compliance.axes_of_tool,
         joints={**settings.joints, **dict.fromkeys(zero, 0.0)},
         largest_inertia=settings.largest_inertia,
     )

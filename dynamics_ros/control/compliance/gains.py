@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from dynamics_ros.algorithms.control.impedance import JOINT_GAINS, SETTINGS
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.arguments import (
-    ORTHOGONALITY,
     check_positive,
     finite_matrix,
     finite_vector,
@@ -40,9 +39,8 @@ class ImpedanceGains:
 
     Attributes:
         stiffness, damping: (6, 6).
-        axes: (3, 3).
         joints: (15, nv), rows as in ``JOINT_GAINS``.
-        settings: (3), as in ``SETTINGS``.
+        settings: (2), as in ``SETTINGS``.
     """
 
     def __init__(
@@ -51,8 +49,6 @@ class ImpedanceGains:
         stiffness: ArrayLike,
         damping: ArrayLike,
         *,
-        axes: ArrayLike | None = None,
-        axes_of_tool: bool = False,
         joints: Mapping[str, ArrayLike] | None = None,
         length: float = 0.2,
         largest_inertia: float = 100.0,
@@ -61,10 +57,8 @@ class ImpedanceGains:
 
         Args:
             robot: provides default joint ranges and effort limits.
-            stiffness, damping: (6) along and around the axes, or a symmetric (6, 6) without
-                negative eigenvalues [N/m, Nm/rad], [Ns/m, Nms/rad].
-            axes: (3, 3) rotation of the axes of stiffness and damping; None is the identity.
-            axes_of_tool: whether the axes are fixed to the tool; otherwise to the root frame.
+            stiffness, damping: (6) along and around the axes of the root frame, or a symmetric
+                (6, 6) in these axes without negative eigenvalues [N/m, Nm/rad], [Ns/m, Nms/rad].
             joints: gains per velocity, one number or (nv): 'posture_stiffness' [Nm/rad],
                 'posture_damping' [Nms/rad]; 'lower', 'upper' [rad], by default those of the
                 robot; 'margin' [rad] inside the range
@@ -84,7 +78,6 @@ class ImpedanceGains:
         n = robot.nv
         self.stiffness = stiffness_matrix('stiffness', stiffness)
         self.damping = stiffness_matrix('damping', damping)
-        self.axes = _rotation('axes', np.eye(3) if axes is None else axes)
         lower, upper = joint_ranges(robot)
         efforts = np.full(n, np.inf)
         efforts[n - len(robot.effort_limits) :] = robot.effort_limits
@@ -107,12 +100,12 @@ class ImpedanceGains:
             raise InvalidArgumentError('guard_rate', '0', 'positive numbers')
         check_positive('length', length)
         check_positive('largest_inertia', largest_inertia)
-        self.settings = np.array([float(axes_of_tool), length, largest_inertia])
+        self.settings = np.array([length, largest_inertia])
 
     @property
     def arrays(self) -> tuple[Array, ...]:
         """All arrays, in the order in which the kernel takes them."""
-        return self.stiffness, self.damping, self.axes, self.joints, self.settings
+        return self.stiffness, self.damping, self.joints, self.settings
 
     @property
     def largest_inertia(self) -> float:
@@ -122,7 +115,7 @@ class ImpedanceGains:
     def towards(self, other: ImpedanceGains, share: float) -> ImpedanceGains:
         """Interpolate between these gains and others; share runs from 0 (these) to 1 (others).
 
-        Axes, settings and torque limits are those of the others at once. A joint range that is
+        Settings and torque limits are those of the others at once. A joint range that is
         unbounded in one of the two stays unbounded until the share is 1.
         """
         mixed = {
@@ -135,28 +128,6 @@ class ImpedanceGains:
         }
         mixed['joints'][TORQUE_LIMITS] = other.joints[TORQUE_LIMITS]
         return other.replaced(**mixed)
-
-    def in_axes_of(self, other: ImpedanceGains, tool: Array) -> ImpedanceGains:
-        """Express these gains in the axes of others, for the current tool orientation.
-
-        Args:
-            other: gains whose axes are used.
-            tool: (3, 3) orientation of the tool in the root frame.
-        """
-        place = SETTINGS.index('axes_of_tool')
-        same_frame = self.settings[place] == other.settings[place]
-        if same_frame and np.array_equal(self.axes, other.axes):
-            return self
-        R_0K, R_0L = (
-            tool @ gains.axes if gains.settings[place] else gains.axes for gains in (self, other)
-        )
-        turn = np.kron(np.eye(2), R_0L.T @ R_0K)
-        return self.replaced(
-            axes=other.axes,
-            settings=other.settings,
-            stiffness=turn @ self.stiffness @ turn.T,
-            damping=turn @ self.damping @ turn.T,
-        )
 
     def with_rows(self, rows: int | Sequence[int], values: ArrayLike) -> ImpedanceGains:
         """These gains with other numbers in rows of the joints, such as ``TORQUE_LIMITS``."""
@@ -199,10 +170,3 @@ def stiffness_matrix(argument: str, value: ArrayLike) -> Array:
         expected = 'a symmetric matrix without negative eigenvalues'
         raise InvalidArgumentError(argument, f'{matrix.tolist()}', expected)
     return np.ascontiguousarray(matrix)
-
-
-def _rotation(argument: str, value: ArrayLike) -> Array:
-    R = finite_matrix(argument, value, 3)
-    if np.abs(R @ R.T - np.eye(3)).max() > ORTHOGONALITY or np.linalg.det(R) < 0.0:
-        raise InvalidArgumentError(argument, f'{R.tolist()}', 'a rotation matrix')
-    return np.ascontiguousarray(R)

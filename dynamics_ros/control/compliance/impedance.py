@@ -239,7 +239,6 @@ def tool_damping(
     frame: str,
     q: Array,
     stiffness: Array,
-    axes: Array,
     ratio: float,
     largest_inertia: float,
 ) -> Array:
@@ -247,13 +246,11 @@ def tool_damping(
 
     Args:
         robot, frame, q: an arm on a fixed base, its tool frame, its configuration (nq).
-        stiffness: (6, 6) in the axes.
-        axes: (3, 3) their rotation in the root frame.
+        stiffness: (6, 6) in root axes.
         ratio: damping ratio; 1 is critical.
         largest_inertia: of the tool in any direction [kg].
     """
-    turned = np.kron(np.eye(2), axes.T)
-    J = turned @ robot.jacobian(q, frame)
+    J = robot.jacobian(q, frame)
     # At least this mobility, in rotations times the square of a length.
     least = np.repeat([1.0 / largest_inertia, 1.0 / (largest_inertia * LENGTH**2)], 3)
     mobility = J @ robot.mass_matrix_inverse(q) @ J.T + np.diag(least)

@@ -22,19 +22,15 @@ class Compliance:
     """Cartesian stiffness and damping of the tool.
 
     Attributes:
-        stiffness: (6, 6) in the axes [N/m, Nm/rad].
+        stiffness: (6, 6) in root axes [N/m, Nm/rad].
         damping_ratio: 1 is critical.
-        least_damping: (6, 6) added to the damping of that ratio [Ns/m, Nms/rad]; with any, the tool
-            is held back beyond the speeds of the setpoint.
-        axes: (3, 3) rotation of the axes.
-        axes_of_tool: whether the axes are fixed to the tool; otherwise to the root frame.
+        least_damping: (6, 6) in root axes, added to the damping of that ratio [Ns/m, Nms/rad];
+            with any, the tool is held back beyond the speeds of the setpoint.
     """
 
     stiffness: Array
     damping_ratio: float = 0.9
     least_damping: Array = field(default_factory=lambda: np.zeros((6, 6)))
-    axes: Array = field(default_factory=lambda: np.eye(3))
-    axes_of_tool: bool = False
 
     def __post_init__(self) -> None:
         finite_matrix('least_damping', self.least_damping, 6)

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics_ros.algorithms.contact.excess import UNWATCHED
-from dynamics_ros.algorithms.contact.unexplained import MEMORY, ROWS
+from dynamics_ros.algorithms.contact.unexplained import MEMORY, ROWS, UNWATCHED
 from dynamics_ros.estimation.uncertainty.unexplained import Unexplained, slow_speeds
 from dynamics_ros.kernels import InTurn
 from dynamics_ros.multibody.arguments import check_not_negative, finite_vector, per_entry

@@ -76,7 +76,7 @@ def start(robot: Robot, tool: str) -> Array:
 
 def gains(robot: Robot, tool: str) -> ImpedanceGains:
     """Default gains, with the diagonal of critical damping at the start configuration."""
-    at_start = start(robot, tool), np.diag(STIFFNESS), np.eye(3)
+    at_start = start(robot, tool), np.diag(STIFFNESS)
     damping = np.diag(tool_damping(robot, tool, *at_start, 1.0, 100.0)).round(1)
     joints = {
         'posture_stiffness': POSTURE_STIFFNESS,
@@ -94,7 +94,6 @@ def gains_text(robot: Robot, tool: str) -> str:
         {
             'stiffness': default_gains.stiffness,
             'damping': default_gains.damping,
-            'axes': default_gains.axes,
             'joints': default_gains.joints,
             'settings': default_gains.settings,
             'setpoint_limits': SetpointLimits().rows,
