@@ -60,7 +60,7 @@ class ImpedanceGains:
         """Check and store gains.
 
         Args:
-            robot: provides default joint ranges and effort limits.
+            robot: an arm on a fixed base; provides default joint ranges and effort limits.
             stiffness, damping: (6) along and around the axes, or a symmetric (6, 6) without
                 negative eigenvalues [N/m, Nm/rad], [Ns/m, Nms/rad].
             axes: (3, 3) rotation of the axes of stiffness and damping; None is the identity.
@@ -86,9 +86,8 @@ class ImpedanceGains:
         self.damping = stiffness_matrix('damping', damping)
         self.axes = _rotation('axes', np.eye(3) if axes is None else axes)
         lower, upper = joint_ranges(robot)
-        efforts = np.full(n, np.inf)
-        efforts[n - len(robot.effort_limits) :] = robot.effort_limits
-        defaults: dict[str, ArrayLike] = {'lower': lower, 'upper': upper, 'max_torque': efforts}
+        defaults: dict[str, ArrayLike] = {'lower': lower, 'upper': upper}
+        defaults['max_torque'] = robot.effort_limits
         defaults |= {'guard_rate': 20.0, 'max_torque_rate': 1000.0}
         defaults |= {'friction_velocity': 0.01, 'stribeck_velocity': 0.1}
         unknown = set(joints or {}) - set(JOINT_GAINS)
