@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from . import constraints
 from .errors import InvalidArgumentError, ModelError, meant
-from .inverse_kinematics import InverseKinematicsResult, Solutions, solve_all, solve_each
+from .inverse_kinematics import InverseKinematicsResult, Solutions, solve, solve_all
 from .model import Model, build_model
 from .model.build import RootJoint
 from .model.formats import read_any
@@ -186,7 +186,7 @@ class Robot(RigidBodySystem):
         Raises:
             UnknownOptionError: an option does not exist.
         """
-        return solve_each(self, target, frame, seed, options)
+        return solve(self, target, frame, seed, **options)
 
     def all_inverse_kinematics(
         self,

@@ -74,6 +74,13 @@ class Distances:
     points: Array
     normals: Array
 
+    def chosen(self, mask: NDArray[np.bool_]) -> Distances:
+        """The pairs of a mask (k)."""
+        if mask.all():
+            return self
+        names = tuple(itertools.compress(self.pairs, mask.tolist()))
+        return Distances(names, self.distance[mask], self.points[mask], self.normals[mask])
+
     @property
     def smallest(self) -> float:
         """Smallest distance [m]; inf without a pair."""
@@ -201,7 +208,8 @@ class Collisions:
         Raises:
             InvalidArgumentError: q has the wrong size or is not finite.
         """
-        return self._distances(q, within)[0]
+        found, _ = self._distances(q, within)
+        return found.chosen(found.distance <= within)
 
     def in_collision(self, q: ArrayLike) -> bool:
         """Whether a pair is closer than ``margin`` in a configuration (nq)."""
@@ -234,60 +242,53 @@ class Collisions:
             The distances of k pairs, and J (k, nv) with d-dot = J v.
         """
         q = finite_vector('q', q, self.robot.nq)
+        ways = None if ways is None else np.asarray(ways)
         jacobians = np.zeros((len(self._carriers), 6, self.robot.nv))
         if len(self._carriers) > 1:
             jacobians[1:] = self.robot.jacobian(q, self._carriers[1:], 'world')
         found, rows = self._distances(q, within, jacobians, ways)
-        if not len(rows):
-            return found, np.zeros((0, self.robot.nv))
         first, second = self._carried_by[self._ends[rows]].T
         # Both points lie on the normal, so that p x n is the same for both.
-        wrench = np.concatenate([found.normals, _cross(found.points[:, 0], found.normals)], axis=1)
-        jacobian = np.einsum('ki,kij->kj', wrench, jacobians[second] - jacobians[first])
-        if ways is None:
-            return found, jacobian
-        reached = found.distance <= within + _weighted(np.abs(jacobian), np.asarray(ways))
-        chosen = np.flatnonzero(reached)
-        names = tuple(found.pairs[k] for k in chosen.tolist())
-        found = Distances(
-            names, found.distance[chosen], found.points[chosen], found.normals[chosen]
-        )
-        return found, jacobian[chosen]
+        n, turned = found.normals, _skew(found.points[:, 0])
+        wrench = np.concatenate([n, np.einsum('kij,kj->ki', turned, n)], axis=1)
+        J = np.einsum('ki,kij->kj', wrench, jacobians[second] - jacobians[first])
+        near = found.distance <= within + (0.0 if ways is None else _weighted(np.abs(J), ways))
+        return found.chosen(near), J[near]
 
     def _distances(
         self,
         q: ArrayLike,
         within: float,
         jacobians: Array | None = None,
-        ways: ArrayLike | None = None,
+        ways: Array | None = None,
     ) -> tuple[Distances, NDArray[np.intp]]:
-        """Distances, and the indices of their pairs."""
+        """Distances of pairs that may be near, and their indices."""
         with self._lock:
             near, placed = self._near(q, within, jacobians, ways)
-            chosen = np.array(near, dtype=np.intp)
             measured, p, n = (np.empty((len(near), *shape)) for shape in ((), (2, 3), (3,)))
             result = self._result
             for i, k in enumerate(near):
                 measured[i] = self._measure(k)
                 p[i, 0], p[i, 1] = result.getNearestPoint1(), result.getNearestPoint2()
                 n[i] = result.normal
-        if ways is None and not (close := measured <= within).all():
-            chosen, measured, p, n = chosen[close], measured[close], p[close], n[close]
-        ends = self._ends[chosen]
+            chosen = np.array(near, dtype=np.intp)
+            ends = self._ends[chosen]
+            self._known[chosen], self._known_places[chosen] = measured, placed[ends]
         # Where shapes just touch, coal may leave the direction open, and deep inside each other it
         # may return points that are on neither: then that of the centres.
+        centres = placed[ends, :, 3]
         with np.errstate(invalid='ignore'):
-            away = np.abs(p - placed[ends]).max(axis=2)
+            away = np.abs(p - centres).max(axis=2)
             sound = (away <= 1.01 * self._radii[ends] + OUTSIDE).all(axis=1)
-        sound &= np.isfinite(n).all(axis=1)
+            sound &= np.isfinite(n).all(axis=1)
         if not sound.all():
             bad = ~sound
-            first, second = (placed[ends[bad, end]] for end in range(2))
+            first, second = centres[bad].transpose(1, 0, 2)
             apart = second - first
             measured[bad] = np.maximum(measured[bad], -self._reach[chosen[bad]])
             n[bad] = apart / np.maximum(np.linalg.norm(apart, axis=1), UNIT)[:, None]
             p[bad] = 0.5 * (first + second)[:, None]
-        names = tuple(self._names[k] for k in chosen.tolist())
+        names = tuple(self._names[k] for k in near)
         return Distances(names, measured, p, n), chosen
 
     def _near(
@@ -295,62 +296,64 @@ class Collisions:
         q: ArrayLike,
         within: float,
         jacobians: Array | None = None,
-        ways: ArrayLike | None = None,
+        ways: Array | None = None,
     ) -> tuple[list[int], Array]:
-        """Place the bodies; pairs whose bounding spheres are near, and the centres of spheres."""
+        """Place the bodies; return pairs that may be near, and the places of all bodies.
+
+        A place (3, 4) has the rotation of the body and the centre of its bounding sphere.
+        """
         carriers = np.empty((len(self._carriers), 4, 4))
         carriers[0] = np.eye(4)
         q = finite_vector('q', q, self.robot.nq)
         if len(carriers) > 1:
             carriers[1:] = self.robot.forward_kinematics(q, self._carriers[1:])
         poses = carriers[self._carried_by]
-        rotations = poses[:, :3, :3]
-        centres = (rotations @ self._centres[:, :, None])[:, :, 0] + poses[:, :3, 3]
+        places = poses[:, :3] @ self._spheres
+        near = np.arange(len(self._ends))
         if within < np.inf:
-            first, second = self._ends.T
-            apart = centres[second] - centres[first]
-            reach = self._reach + within
+            apart = places[self._ends[:, 1], :, 3] - places[self._ends[:, 0], :, 3]
+            reach = np.full(len(near), within)
             if jacobians is not None and ways is not None:
-                bodies = self._carried_by[self._ends]
-                relative = jacobians[bodies[:, 1]] - jacobians[bodies[:, 0]]
-                turns = relative[:, 3:].transpose(0, 2, 1)
-                shifts = relative[:, :3].transpose(0, 2, 1) + _cross(turns, centres[first][:, None])
-                levers = np.sqrt(_squares(shifts))
-                levers += np.sqrt(_squares(turns)) * self._radii[first][:, None]
-                reach = reach + _weighted(levers, np.asarray(ways))
-            # Compares squares; a negative reach cannot occur, because ``within`` is not below zero.
-            chosen = _squares(apart) <= reach * reach
-            near = np.flatnonzero(chosen).tolist()
-        else:
-            near = list(range(len(self._ends)))
+                reach += self._approach(jacobians, places[:, :, 3], ways)
+            near = np.flatnonzero(_squares(apart) <= (self._reach + reach) ** 2)
+            if jacobians is not None:
+                # No pair approaches by more than the points of its bodies have moved since.
+                ends = self._ends[near]
+                squares = np.square(places[ends] - self._known_places[near]).sum(axis=2)
+                turned = np.sqrt(0.5 * squares[..., :3].sum(axis=2))
+                moved = np.sqrt(squares[..., 3]) + self._radii[ends] * turned
+                near = near[~(self._known[near] - moved.sum(axis=1) > reach[near])]
+        pairs: list[int] = near.tolist()
         placed = poses @ self._poses
-        for k in {end for pair in near for end in self._pair_ends[pair]}:
+        for k in {end for pair in pairs for end in self._pair_ends[pair]}:
             self._transforms[k].setTransform(placed[k, :3, :3], placed[k, :3, 3])
-        return near, centres
+        return pairs, places
+
+    def _approach(self, jacobians: Array, centres: Array, ways: Array) -> Array:
+        """Largest approach of each pair by motions of the joints, by the Jacobians now [m]."""
+        J = jacobians[self._carried_by]
+        shifts = J[:, :3] - _skew(centres) @ J[:, 3:]
+        levers = np.sqrt(_squares(shifts.swapaxes(1, 2)))
+        levers += self._radii[:, None] * np.sqrt(_squares(J[:, 3:].swapaxes(1, 2)))
+        return _weighted(levers[self._ends].sum(axis=1) * self._parted, ways)
 
     def _measure(self, pair: int) -> float:
         """Distance of a pair [m], with its closest points in ``_result``."""
-        first, second = self._pair_ends[pair]
-        transforms = self._transforms
-        self._result.clear()
-        request = self._requests[pair]
-        distance: float = self._calls[pair](
-            transforms[first], transforms[second], request, self._result
-        )
-        request.updateGuess(self._result)
+        first, second = (self._transforms[end] for end in self._pair_ends[pair])
+        request, result = self._requests[pair], self._result
+        result.clear()
+        distance: float = self._calls[pair](first, second, request, result)
+        request.updateGuess(result)
         return distance
 
     def _fixed_pairs(self) -> dict[Pair, str]:
         """Pairs of links that are fixed to each other or adjacent."""
         model = self.robot.model
         links = {body.link for body in self._bodies}
-        allowed = {}
-        for first, second in itertools.combinations(sorted(links), 2):
-            if model.frame(first).body == model.frame(second).body:
-                allowed[first, second] = SAME_BODY
-        for pair in sorted(adjacent_pairs(model, links)):
-            allowed.setdefault(pair, ADJACENT)
-        return allowed
+        adjacent = dict.fromkeys(sorted(adjacent_pairs(model, links)), ADJACENT)
+        pairs = itertools.combinations(sorted(links), 2)
+        body = {link: model.frame(link).body for link in links}
+        return adjacent | {(x, y): SAME_BODY for x, y in pairs if body[x] == body[y]}
 
     def _allow_permanent_contacts(self) -> None:
         """Stop checking pairs that are in contact in nearly all random configurations."""
@@ -367,11 +370,7 @@ class Collisions:
     def _set_obstacles(self, obstacles: Mapping[str, Obstacle]) -> None:
         """Make the pairs of links and obstacles, and what coal needs to measure them."""
         model, library = self.robot.model, coal()
-        links = [body.link for body in self._bodies]
-        carriers = list(links)
-        # An obstacle in the frame of a body with shapes needs no kernel for another frame.
-        of_body = {model.frame(link).body: link for link in reversed(links)}
-        bodies = self._bodies
+        bodies, frames = list(self._bodies), [body.link for body in self._bodies]
         touching: dict[str, set[str]] = {}
         for name, obstacle in obstacles.items():
             if not isinstance(obstacle, Obstacle):
@@ -382,31 +381,27 @@ class Collisions:
             for link in ((obstacle.frame,) if obstacle.frame else ()) + tuple(obstacle.touching):
                 if link not in model.frame_indices:
                     raise UnknownFrameError(f'obstacle {name!r}', link, model.frame_indices)
-            body, frame = Body(name, obstacle.shape(name)), obstacle.frame
-            if frame and model.frame(frame).body in of_body:
-                link = of_body[model.frame(frame).body]
-                placements = model.frame(link).placement, model.frame(frame).placement
-                X = placements[0].inverse_compose(placements[1]).array()
-                body.pose, body.centre = X @ body.pose, X[:3, :3] @ body.centre + X[:3, 3]
-                frame = link
-            bodies = [*bodies, body]
-            carriers.append(frame)
+            bodies.append(Body(name, obstacle.shape(name)))
+            frames.append(obstacle.frame)
             touching[name] = set(obstacle.touching)
         self._bodies, self.obstacles = bodies, dict(obstacles)
-        moved_by = [model.frame(name).body if name else ROOT for name in carriers]
-        distinct = dict.fromkeys(
-            name for name, body in zip(carriers, moved_by, strict=True) if name and body != ROOT
-        )
-        # What does not move in the root frame has its pose in the root frame.
-        self._carriers = ['', *distinct]
-        places = {name: i for i, name in enumerate(self._carriers)}
-        self._carried_by = np.array([places.get(name, 0) for name in carriers], dtype=np.intp)
-        poses, centres = [], []
-        for body, name in zip(bodies, carriers, strict=True):
-            X = model.frame(name).placement.array() if name and name not in places else np.eye(4)
+        # All shapes of a moving body are carried by one frame; the others by the root frame.
+        moved_by = [model.frame(name).body if name else ROOT for name in frames]
+        carriers, poses, spheres = {ROOT: ''}, [], []
+        for body, name, mover in zip(bodies, frames, moved_by, strict=True):
+            X, carrier = np.eye(4), carriers.setdefault(mover, name)
+            if name:
+                X = model.frame(name).placement.array()
+            if carrier:
+                X = model.frame(carrier).placement.inverse().array() @ X
+            sphere = np.eye(4)
+            sphere[:3, 3] = body.centre
             poses.append(X @ body.pose)
-            centres.append(X[:3, :3] @ body.centre + X[:3, 3])
-        self._poses, self._centres = np.array(poses), np.array(centres)
+            spheres.append(X @ sphere)
+        self._poses, self._spheres = np.array(poses), np.array(spheres)
+        self._carriers = list(carriers.values())
+        places = {mover: i for i, mover in enumerate(carriers)}
+        self._carried_by = np.array([places[mover] for mover in moved_by], dtype=np.intp)
         names = [body.link for body in bodies]
         self._pair_ends = [
             (i, j)
@@ -423,6 +418,14 @@ class Collisions:
         ]
         self._radii = np.array([body.radius for body in bodies])
         self._reach = self._radii[self._ends].sum(axis=1)
+        # Joints (nv) that move the bodies of a pair apart.
+        above = [set(model.ancestors(mover)) for mover in moved_by]
+        self._parted = np.zeros((len(self._pair_ends), model.nv), dtype=bool)
+        for row, (i, j) in zip(self._parted, self._pair_ends, strict=True):
+            row[[v for body in above[i] ^ above[j] for v in model.joints[body].v_indices]] = True
+        # Distances of the last measurements, which may be of any configuration.
+        self._known = np.full(len(self._pair_ends), np.nan)
+        self._known_places = np.zeros((len(self._pair_ends), 2, 3, 4))
         self._calls = [
             library.ComputeDistance(bodies[i].geometry, bodies[j].geometry)
             for i, j in self._pair_ends
@@ -495,14 +498,12 @@ def disabled_pairs(
     return pairs, tuple(sorted(named - links))
 
 
-def _cross(a: Array, b: Array) -> Array:
-    """Cross products a x b (..., 3), of the shape of a; NumPy's own takes several times as long."""
-    product = np.empty_like(a)
-    x, y, z, u, v, w = (vectors[..., i] for vectors in (a, b) for i in range(3))
-    product[..., 0] = y * w - z * v
-    product[..., 1] = z * u - x * w
-    product[..., 2] = x * v - y * u
-    return product
+_CROSS = np.cross(np.eye(3)[:, None], np.eye(3)).swapaxes(1, 2).reshape(3, 9)
+
+
+def _skew(vectors: Array) -> Array:
+    """Matrices (k, 3, 3) of the cross products with vectors (k, 3)."""
+    return np.asarray((vectors @ _CROSS).reshape(-1, 3, 3))
 
 
 def _squares(vectors: Array) -> Array:

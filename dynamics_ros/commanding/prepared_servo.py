@@ -123,6 +123,7 @@ class PreparedServo:
         robot: the robot.
         servo: moves its frame.
         joints: commanded joints.
+        q_places, v_places: their indices among the positions and the velocities.
         turning: as of ``turning_joints``.
         links: links that keep apart; None: not checked.
         admittance: makes twists of wrenches.
@@ -133,6 +134,8 @@ class PreparedServo:
     robot: Robot
     servo: CartesianServo
     joints: tuple[str, ...]
+    q_places: list[int]
+    v_places: list[int]
     turning: NDArray[np.bool_]
     links: Collisions | None
     admittance: Admittance
@@ -163,8 +166,10 @@ class PreparedServo:
         wrench = MeasuredWrench(
             yielding.largest_wrench, yielding.sensor_timeout, yielding.frozen_time
         )
-        turning = turning_joints(robot)
-        return cls(robot, servo, joints, turning, links, admittance, wrench, axes)
+        q_places = [robot.joint_q_indices[name] for name in joints]
+        v_places = [robot.joint_v_indices[name] for name in joints]
+        moved = (joints, q_places, v_places, turning_joints(robot))
+        return cls(robot, servo, *moved, links, admittance, wrench, axes)
 
     def reported(self, q: Array, commanded: CommandedPositions) -> Array:
         """Reported positions (n) of the commanded joints, nearest to the commanded positions.
@@ -173,10 +178,10 @@ class PreparedServo:
             q: (nq) reported configuration.
             commanded: commanded positions.
         """
-        indices = [self.robot.joint_q_indices[name] for name in self.joints]
+        reported = q[self.q_places]
         if commanded.joints != self.joints:
-            return q[indices]
-        return nearest_equivalent_angles(q[indices], commanded.q, self.turning[indices])
+            return reported
+        return nearest_equivalent_angles(reported, commanded.q, self.turning[self.q_places])
 
     def begin_step(self, q: Array, commanded: Array, last: JointCommand | None) -> Array:
         """Begin a step with the velocity of the last command; return where it starts (nq).
@@ -190,20 +195,16 @@ class PreparedServo:
             last: last command; None at rest.
         """
         self.servo.reset()
-        robot, q = self.robot, q.copy()
-        q[[robot.joint_q_indices[name] for name in self.joints]] = commanded
+        q = q.copy()
+        q[self.q_places] = commanded
         if last is not None:
-            self.servo.v[[robot.joint_v_indices[name] for name in last.joints]] = last.v
+            self.servo.v[[self.robot.joint_v_indices[name] for name in last.joints]] = last.v
         return q
 
     def command(self, q: Array, step: ServoStep, dt: float) -> JointCommand:
         """Return the command of a step from q (nq) that takes a time [s]."""
-        robot, joints = self.robot, self.joints
-        return JointCommand(
-            joints,
-            robot.integrate(q, dt * step.v)[[robot.joint_q_indices[name] for name in joints]],
-            step.v[[robot.joint_v_indices[name] for name in joints]],
-        )
+        after = self.robot.integrate(q, dt * step.v)
+        return JointCommand(self.joints, after[self.q_places], step.v[self.v_places])
 
 
 def frame_and_joints(

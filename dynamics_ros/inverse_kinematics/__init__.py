@@ -4,6 +4,6 @@
 
 from .options import Options
 from .result import InverseKinematicsResult, Solutions
-from .solve import solve, solve_all, solve_each
+from .solve import solve, solve_all
 
-__all__ = ['InverseKinematicsResult', 'Options', 'Solutions', 'solve', 'solve_all', 'solve_each']
+__all__ = ['InverseKinematicsResult', 'Options', 'Solutions', 'solve', 'solve_all']

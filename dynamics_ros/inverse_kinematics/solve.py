@@ -24,7 +24,7 @@ from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .analytic import closed_form_of, closed_form_solutions
 from .chain import chain_of
-from .in_loops import solve_in_loops
+from .constrained import solve_constrained
 from .options import Options, SolveAllOptions, SolveOptions, check_known
 from .problem import Candidate, Problem
 from .result import (
@@ -49,9 +49,6 @@ SAME_APPROACH = 0.05
 AGREEING_DESCENTS = 3
 """Number of descents with the same closest approach from which a target counts as out of reach. It
 also counts as such if more than ``DESCENTS`` descents without rotation miss its position."""
-
-ROTATION_OF_APPROACH = 0.1
-"""Weight of the rotation in a descent with supports, if the position can be reached."""
 
 ROTATION_AT_PLACE = 0.03
 """Weight of the rotation in a descent if the position cannot be reached, times its distance over
@@ -88,7 +85,7 @@ SEARCHING = 0.8
 def solve(
     robot: RigidBodySystem,
     target: ArrayLike,
-    frame: str | Sequence[str],
+    frame: str | Sequence[str] | None = None,
     seed: ArrayLike | None = None,
     **options: Unpack[SolveOptions],
 ) -> InverseKinematicsResult:
@@ -97,29 +94,32 @@ def solve(
     The search starts at the seed, then at points spread over the joint ranges, sorted by distance
     to the target and the same in every call, until one search converges. A floating or planar root
     stays at its seed unless supports are given. A solution of a robot with ``loops`` closes them;
-    joints that do not move the frame move too, and starts are spread about the seed.
+    joints that do not move the frame move too, and starts are spread about the seed, as they are
+    with supports.
 
     Args:
         robot: the robot.
-        target: (4, 4) target pose in the root frame, (position, quaternion x y z w) or these seven
-            numbers; m poses for several frames.
-        frame: name of the frame to bring to the target, or m names for simultaneous targets.
-        seed: (nq) first start, projected onto the limits; None is the center of the ranges.
+        target: (..., 4, 4) target pose in the root frame, (position, quaternion x y z w) or these
+            seven numbers; (..., m, 4, 4) of m frames. Leading axes are several problems.
+        frame: name of the frame to bring to the target, or m names for simultaneous targets; None
+            is ``robot.tool_frame``.
+        seed: (..., nq) first start, projected onto the limits; None is the center of the ranges.
             Joints that do not move the frame keep their seed values; without a seed they get those
             of ``robot.nominal()``, within their limits.
-        options: options of the name of an attribute of `Options`.
+        options: options of the name of an attribute of `Options`; ``timeout`` applies to each
+            problem.
 
     Returns:
         The solution, or the closest configuration and the reason of the failure. If all solutions
-        that were found are in collision, it is one of these. Otherwise the
-        position comes first, and the rotation error is the smallest that was found at the position.
-        With supports, which come before both, a rotation error of 1 rad weighs as much as a tenth
-        of the spread of the frame's positions.
+        that were found are in collision, it is one of these. Otherwise the position comes first,
+        and the rotation error is the smallest that was found at the position. With supports or
+        loops, which come before both, a rotation error of 1 rad weighs as much as the spread of the
+        frame's positions.
 
     Raises:
         InvalidArgumentError: an argument has a wrong shape, is not finite or is out of range; a
             locked joint is far beyond its limits, or only its position beyond them excludes a
-            solution.
+            solution; leading axes cannot be broadcast.
         UnknownOptionError: there is no such option.
     """
     given = DEFAULTS
@@ -127,15 +127,58 @@ def solve(
         check_known(SolveOptions, options)
         given = Options(**options)
         given.check(robot)
-    return _solve(Problem(robot, target, frame, seed, given))
+    if frame is None:
+        frame = robot.tool_frame
+    axes_of_one = 2 if isinstance(frame, str) else 3
+    if axes_of_one == 3 and isinstance(target, (list, tuple)):
+        target = [pose_matrices('target', one) for one in target]
+    targets = real_array('target', pose_matrices('target', target), POSE)
+    seeds = np.zeros(0)
+    if seed is not None:
+        seeds = real_array('seed', seed, 'configurations of shape (..., nq)')
+    if targets.ndim <= axes_of_one and seeds.ndim <= 1:
+        return _solve(Problem(robot, targets, frame, seed, given))
+    try:
+        leading = np.broadcast_shapes(targets.shape[:-axes_of_one], seeds.shape[:-1])
+    except ValueError:
+        problem = f'leading axes {seeds.shape[:-1]} beside those of the target'
+        raise InvalidArgumentError('seed', problem, f'{targets.shape[:-axes_of_one]}') from None
+    targets = np.broadcast_to(targets, leading + targets.shape[-axes_of_one:])
+    seeds = np.broadcast_to(seeds, leading + seeds.shape[-1:])
+    results = [
+        _solve(
+            Problem(
+                robot, targets[i].copy(), frame, None if seed is None else seeds[i].copy(), given
+            )
+        )
+        for i in np.ndindex(leading)
+    ]
+
+    names = (frame,) if isinstance(frame, str) else tuple(frame)
+
+    def stacked(name: str, kind: type, *shape: int) -> Any:
+        return np.array([getattr(x, name) for x in results], kind).reshape(leading + shape)
+
+    kinds = {'success': bool, 'position_error': float, 'rotation_error': float, 'iterations': int}
+    return InverseKinematicsResult(
+        q=stacked('q', float, robot.nq),
+        **{name: stacked(name, kind) for name, kind in kinds.items()},
+        reason=stacked('reason', str),
+        elapsed=sum(x.elapsed for x in results),
+        _robot=robot,
+        _chain=results[0]._chain if results else chain_of(robot, names),
+    )
 
 
 def _solve(problem: Problem) -> InverseKinematicsResult:
     options = problem.options
     collisions, timeout, max_restarts = options.collisions, options.timeout, options.max_restarts
-    if problem.robot.model.loops:
+    if problem.constrained:
         began = time.perf_counter()
-        return solve_in_loops(problem, Deadline.after(began, 1.0, timeout), began)
+        result = solve_constrained(problem, Deadline.after(began, 1.0, timeout), began)
+        if problem.beyond and result.reason in (STALLED, UNREACHABLE):
+            _check_locked(problem)
+        return result
     closed_form = closed_form_of(problem)
     began = time.perf_counter()
     colliding: Candidate | None = None
@@ -150,71 +193,76 @@ def _solve(problem: Problem) -> InverseKinematicsResult:
             colliding = problem.candidate(branches[0].q[problem.chain.q_index])
             if closed_form.exact:  # there are no others
                 return problem.result(colliding, 0, COLLIDING, began)
-    # Machine code solves most problems from the seed, before the clock is checked.
-    clock = None if problem.search.compiled else Deadline.after(began, SEARCHING, timeout)
-    end = problem.search.run(problem.start, clock)
+    # Most problems are solved from the seed, before the clock is checked.
+    ends = [problem.search.run(problem.start)]
     whole = Deadline.after(began, 1.0, timeout)
-    steps, ends = 0, []
-    out_of_reach = False
     restarts = None
     while True:
-        steps += end.steps
-        solution, free = _solution(problem, end, whole, collisions)
+        solution, free = _solution(problem, ends[-1], whole, collisions)
         if solution is not None and free:
-            return problem.result(solution, steps, CONVERGED, began)
+            return problem.result(solution, sum([end.steps for end in ends]), CONVERGED, began)
         colliding = colliding or solution
-        ends.append(end)
         if restarts is None:
-            out_of_reach = unreachable or problem.out_of_reach()
+            unreachable = unreachable or problem.out_of_reach()
             # Out of reach: only the closest approach is searched, from a few starts.
-            count = min(max_restarts, DESCENTS) if out_of_reach else max_restarts
+            count = min(max_restarts, DESCENTS) if unreachable else max_restarts
             restarts = problem.restarts(count)
             until = Deadline.after(began, SEARCHING, timeout)
-            clock = None if problem.search.compiled else until
         positions = None if until.passed() else next(restarts, None)
         if positions is None:
             break
-        end = problem.search.run(positions, clock)
-
+        ends.append(problem.search.run(positions))
     if colliding is not None:
-        return problem.result(colliding, steps, COLLIDING, began)
-    deadline = Deadline.after(began, 1.0, timeout)
+        return problem.result(colliding, sum([end.steps for end in ends]), COLLIDING, began)
+    return _closest(problem, ends, unreachable, began)
+
+
+def _closest(
+    problem: Problem, ends: list[End], unreachable: bool, began: float
+) -> InverseKinematicsResult:
+    """Closest approach of a problem without a solution, and the reason of the failure.
+
+    The position has priority; the rotation counts only if the position can be reached.
+
+    Args:
+        problem: the problem.
+        ends: ends of the searches for a solution.
+        unreachable: whether the target is provably out of reach.
+        began: start time of the problem, on ``time.perf_counter`` [s].
+    """
+    options = problem.options
+    deadline = Deadline.after(began, 1.0, options.timeout)
+    steps = sum([end.steps for end in ends])
+    tried = len(ends)
     ends.sort(key=lambda end: end.cost)
     starts = [end.positions for end in ends[:DESCENTS]]
-    starts += problem.restarts(min(STARTS_BY_PLACE, max_restarts), by_place=True)
-    # The position has priority; the rotation counts only if the position can be reached.
+    starts += problem.restarts(min(STARTS_BY_PLACE, options.max_restarts), by_place=True)
     descents: list[End] = []
     if not options.position_only and not problem.out_of_reach():
-        more = problem.restarts(max_restarts, by_place=True)
+        more = problem.restarts(options.max_restarts, by_place=True)
         descents = _turned(problem, [problem.start, *starts[:DESCENTS]], more, deadline)
-    distance, position_missed = 0.0, not descents
-    if position_missed:
+    missed = not descents
+    if missed:
         descents = _descents(problem, starts, 0.0, deadline)
     closest = min(descents, key=lambda end: end.cost)
-    steps += sum(end.steps for end in descents)
-    if position_missed:
-        distance = math.sqrt(closest.cost)
-        position_missed = distance * problem.chain.length > options.position_tolerance
-    if not position_missed and problem.chain.supports:
-        descents = _descents(problem, starts, ROTATION_OF_APPROACH, deadline)
-        closest = min(descents, key=lambda end: end.cost)
-        steps += sum(end.steps for end in descents)
+    steps += sum([end.steps for end in descents])
+    distance = math.sqrt(closest.cost) if missed else 0.0
+    missed = distance * problem.chain.length > options.position_tolerance
     if (
-        out_of_reach
+        unreachable
         or _agreeing(descents) >= AGREEING_DESCENTS
-        or (position_missed and len(descents) > DESCENTS)
+        or (missed and len(descents) > DESCENTS)
     ):
         reason = UNREACHABLE
     else:
-        reason = STALLED if len(ends) > max_restarts else TIMED_OUT
+        reason = STALLED if tried > options.max_restarts else TIMED_OUT
     if problem.beyond and reason != TIMED_OUT:
         _check_locked(problem)
-    positions = closest.positions
-    if position_missed and not options.position_only:
-        rotated = _descents(problem, [positions], ROTATION_AT_PLACE * distance, deadline)[0]
-        positions, steps = rotated.positions, steps + rotated.steps
-    candidate = problem.closest(positions, deadline)
-    return problem.result(candidate, steps, reason, began)
+    if missed and not options.position_only:
+        rotation = ROTATION_AT_PLACE * distance
+        closest = _descents(problem, [closest.positions], rotation, deadline)[0]
+        steps += closest.steps
+    return problem.result(problem.candidate(closest.positions), steps, reason, began)
 
 
 def solve_all(
@@ -231,7 +279,7 @@ def solve_all(
     these are samples; with enough locked joints the number is finite.
 
     Args:
-        robot, target, frame, seed: see ``solve``.
+        robot, target, frame, seed: see ``solve``, of one problem.
         options: options of the name of an attribute of `Options`.
 
     Returns:
@@ -265,7 +313,7 @@ def solve_all(
     found: list[tuple[Candidate, int]] = []
     count = 0 if problem.out_of_reach() else given.max_restarts
     for positions in (problem.start, *problem.restarts(count)):
-        end = problem.search.run(positions, deadline)
+        end = problem.search.run(positions)
         solution, free = _solution(problem, end, deadline, collisions)
         if solution is not None and free:
             apart = (problem.chain.separation(solution.positions, x.positions) for x, _ in found)
@@ -286,8 +334,8 @@ def solve_all(
 def _check_locked(problem: Problem) -> None:
     """Refuse a problem that has a solution only with locked joints within their limits."""
     options, seed = problem.options._replace(collisions=None), problem.within_limits()
-    target = problem.targets[: len(problem.chain.frames)]
-    if _solve(Problem(problem.robot, target, problem.chain.frames, seed, options)).success:
+    frames, targets = problem.chain.frames, problem.targets
+    if _solve(Problem(problem.robot, targets, frames, seed, options)).success:
         names = ', '.join(map(repr, problem.beyond))
         where = f'no solution with {names} beyond its limits, where the seed has it'
         raise InvalidArgumentError('locked_joints', where, 'a seed within the limits')
@@ -311,19 +359,17 @@ def _turned(
     """Ends of descents of the rotation from solutions of the position; empty if there are none.
 
     Args:
-        problem: a problem; none of these solve it if it has supports.
+        problem: the problem.
         starts: first starts.
         more: further starts, for as long as there are fewer solutions than wanted.
         deadline: time to stop.
     """
-    if problem.chain.supports:
-        return []
     place = problem.search.of_positions()
     # Plain Python has time for a few.
-    clock, most = (None, PLACES) if place.compiled else (deadline, AGREEING_DESCENTS)
+    most = PLACES if place.compiled else AGREEING_DESCENTS
     solutions: list[Vector] = []
     for positions in chain(starts, more):
-        end = place.run(positions, clock)
+        end = place.run(positions)
         if end.arrived:
             solutions.append(end.positions)
         if len(solutions) == most or deadline.passed():
@@ -354,7 +400,7 @@ def _solution(
     if solution is None:
         return None, False
     if problem.options.posture is not None:
-        end = problem.search.settle(solution.positions, deadline)
+        end = problem.search.settle(solution.positions)
         settled = problem.confirmed(end.positions) if end.arrived else None
         if settled is not None and not (collisions and collisions.in_collision(settled.q)):
             solution = settled
@@ -374,7 +420,7 @@ def _free(
         return solution
     chain = problem.chain
     rows = (3 if problem.options.position_only else 6) * len(problem.targets)
-    if chain.supports or len(solution.positions) <= rows:
+    if len(solution.positions) <= rows:
         return None
     for _ in range(FREEING_STEPS):
         within = collisions.margin + FREEING_DISTANCE
@@ -386,7 +432,7 @@ def _free(
         regular = J @ J.T + FREEING_DAMPING**2 * np.eye(len(J))
         step = J.T @ np.linalg.solve(regular, wanted)
         step *= min(1.0, FREEING_LIMIT / max(float(np.abs(step).max()), 1e-12))
-        end = problem.search.run(np.clip(solution.positions + step, *problem.bounds[:2]), deadline)
+        end = problem.search.run(np.clip(solution.positions + step, *problem.bounds[:2]))
         moved = problem.confirmed(end.positions) if end.arrived else None
         if moved is None or deadline.passed():
             return None
@@ -394,62 +440,3 @@ def _free(
         if not collisions.in_collision(solution.q):
             return solution
     return None
-
-
-def solve_each(
-    robot: RigidBodySystem,
-    target: ArrayLike,
-    frame: str | Sequence[str] | None,
-    seed: ArrayLike | None,
-    options: SolveOptions,
-) -> InverseKinematicsResult:
-    """Result of `solve`, or of all problems for leading axes of the target and the seed.
-
-    Args:
-        robot: the robot.
-        target: (..., 4, 4) target poses of a frame, or (..., m, 4, 4) of a list of m frames, also
-            in the other forms of ``pose_matrices``.
-        frame: name of a frame, or a list of names; None is ``robot.tool_frame``.
-        seed: (..., nq) first starts; None for the centre of the ranges.
-        options: options of `solve`; ``timeout`` applies to each problem.
-
-    Raises:
-        InvalidArgumentError: as for `solve`, or the leading axes cannot be broadcast.
-        UnknownOptionError: `solve` does not have an option.
-    """
-    if frame is None:
-        frame = robot.tool_frame
-    axes_of_one = 2 if isinstance(frame, str) else 3
-    if axes_of_one == 3 and isinstance(target, (list, tuple)):
-        target = [pose_matrices('target', one) for one in target]
-    targets = real_array('target', pose_matrices('target', target), POSE)
-    seeds = np.zeros(0)
-    if seed is not None:
-        seeds = real_array('seed', seed, 'configurations of shape (..., nq)')
-    if targets.ndim <= axes_of_one and seeds.ndim <= 1:
-        return solve(robot, targets, frame, seed, **options)
-    try:
-        leading = np.broadcast_shapes(targets.shape[:-axes_of_one], seeds.shape[:-1])
-    except ValueError:
-        problem = f'leading axes {seeds.shape[:-1]} beside those of the target'
-        raise InvalidArgumentError('seed', problem, f'{targets.shape[:-axes_of_one]}') from None
-    targets = np.broadcast_to(targets, leading + targets.shape[-axes_of_one:])
-    seeds = np.broadcast_to(seeds, leading + seeds.shape[-1:])
-    check_known(SolveOptions, options)
-    results = [
-        solve(robot, targets[i].copy(), frame, None if seed is None else seeds[i].copy(), **options)
-        for i in np.ndindex(leading)
-    ]
-
-    def stacked(name: str, kind: type, *shape: int) -> Any:
-        return np.array([getattr(x, name) for x in results], kind).reshape(leading + shape)
-
-    kinds = {'success': bool, 'position_error': float, 'rotation_error': float, 'iterations': int}
-    return InverseKinematicsResult(
-        q=stacked('q', float, robot.nq),
-        **{name: stacked(name, kind) for name, kind in kinds.items()},
-        reason=stacked('reason', str),
-        elapsed=sum(x.elapsed for x in results),
-        _robot=robot,
-        _chain=chain_of(robot, (frame,) if isinstance(frame, str) else tuple(frame)),
-    )

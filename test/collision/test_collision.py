@@ -83,6 +83,23 @@ def test_jacobian_is_the_derivative_of_the_distances(arm):
     assert np.quantile(np.concatenate(errors), 0.95) < 1e-4
 
 
+def test_a_pair_that_a_motion_brings_near_is_measured_again(arm):
+    """A scene that remembers distances finds the pairs of one that does not, steps and jumps."""
+    rng, ways = np.random.default_rng(2), np.full(ARM.nv, 0.05)
+    q, v, found_pairs = ARM.random_configuration(rng), np.zeros(ARM.nv), set()
+    for step in range(300):
+        v = rng.normal(size=ARM.nv) if step % 30 == 0 else v
+        q = ARM.random_configuration(rng) if step % 100 == 99 else ARM.integrate(q, 0.02 * v)
+        found, _ = arm.distance_jacobian(q, 0.02, ways)
+        new, _ = arm.with_obstacles(arm.obstacles).distance_jacobian(q, 0.02, ways)
+        assert found.pairs == new.pairs
+        # Depths of penetration depend on where coal's search begins.
+        apart = new.distance > 0.0
+        np.testing.assert_allclose(found.distance[apart], new.distance[apart], atol=1e-6)
+        found_pairs |= set(found.pairs)
+    assert len(found_pairs) > 5
+
+
 def test_pairs_within_a_distance_are_all_that_are_so_near(arm):
     q = ARM.nominal()
     near, everything = arm.distances(q, within=0.15), arm.distances(q)

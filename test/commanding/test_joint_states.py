@@ -37,40 +37,38 @@ def clock(monkeypatch):
     return found
 
 
-def answer(one: StateTiming, clock: SimpleNamespace, stamp: int) -> float:
-    """The interval of a state that comes and is answered at once."""
-    interval = one.interval(stamp)
-    one.answered = one.sent = clock.now
-    return interval
+@pytest.fixture
+def one(clock):
+    timing = StateTiming()
+    timing.start(0)
+    return timing
 
 
-def test_intervals_are_those_of_even_stamps(clock):
-    one = StateTiming()
-    one.start(0)
-    assert answer(one, clock, 0) == pytest.approx(NOMINAL_CYCLE)
-    for k in range(1, 500):
-        clock.now += 0.001
-        assert answer(one, clock, k * MILLISECOND) == pytest.approx(0.001)
+def intervals(one, clock, stamps, cycle=0.001):
+    """Intervals of states with stamps [ms], which come and are answered a cycle [s] apart."""
+    found = []
+    for stamp in stamps:
+        clock.now += cycle
+        found.append(one.interval(stamp * MILLISECOND))
+        one.answered = one.sent = clock.now
+    return found
+
+
+def test_intervals_are_those_of_even_stamps(one, clock):
+    assert intervals(one, clock, [0], 0.0) == pytest.approx([NOMINAL_CYCLE])
+    assert intervals(one, clock, range(1, 500)) == pytest.approx([0.001] * 499)
     assert one.cycle == pytest.approx(0.001, rel=0.01)
 
 
-@pytest.mark.parametrize('gap', [0, -5 * MILLISECOND, 10**9])
-def test_stamps_that_jump_are_no_interval(clock, gap):
-    one = StateTiming()
-    one.start(0)
-    answer(one, clock, MILLISECOND)
-    clock.now += 0.004
-    assert answer(one, clock, MILLISECOND + gap) == pytest.approx(0.004)
-    clock.now += 1.0
-    assert answer(one, clock, MILLISECOND + gap) == MAX_CYCLE
+@pytest.mark.parametrize('gap', [0, -5, 1000])
+def test_stamps_that_jump_are_no_interval(one, clock, gap):
+    intervals(one, clock, [1], 0.0)
+    assert intervals(one, clock, [1 + gap], 0.004) == pytest.approx([0.004])
+    assert intervals(one, clock, [1 + gap], 1.0) == [MAX_CYCLE]
 
 
-def test_states_are_late_once_more_are_missing_than_may_be(clock):
-    one = StateTiming()
-    one.start(0)
-    for k in range(200):
-        clock.now += 0.001
-        answer(one, clock, k * MILLISECOND)
+def test_states_are_late_once_more_are_missing_than_may_be(one, clock):
+    intervals(one, clock, range(200))
     clock.now += 0.001 * (LOST - 0.5)
     assert not one.late
     clock.now += 0.001
@@ -78,48 +76,29 @@ def test_states_are_late_once_more_are_missing_than_may_be(clock):
     assert one.missing == pytest.approx(0.001 * (LOST + 0.5))
 
 
-def test_states_that_waited_give_no_more_time_than_has_passed(clock):
+def test_states_that_waited_give_no_more_time_than_has_passed(one, clock):
     """After 0.3 s in which the process stood still its states are answered at once."""
-    one = StateTiming()
-    one.start(0)
-    for k in range(200):
-        clock.now += 0.001
-        answer(one, clock, k * MILLISECOND)
+    intervals(one, clock, range(200))
     before = clock.now
     clock.now += 0.3
-    intervals = []
-    for k in range(200, 500):
-        clock.now += 2e-5
-        intervals.append(answer(one, clock, k * MILLISECOND))
-    assert min(intervals) > 0.0
+    waited = intervals(one, clock, range(200, 500), 2e-5)
+    assert min(waited) > 0.0
     # The first of them ends what stood for 0.3 s, but it is of one cycle.
-    assert sum(intervals) < clock.now - before - 0.3 + 0.0031
+    assert sum(waited) < clock.now - before - 0.3 + 0.0031
     # Those that come in time again have all of theirs.
-    for k in range(500, 600):
-        clock.now += 0.001
-        last = answer(one, clock, k * MILLISECOND)
-    assert last == pytest.approx(0.001)
+    assert intervals(one, clock, range(500, 600))[-1] == pytest.approx(0.001)
 
 
-def test_states_that_come_unevenly_have_all_of_their_time(clock):
-    one = StateTiming()
-    one.start(0)
+def test_states_that_come_unevenly_have_all_of_their_time(one, clock):
     for k in range(0, 400, 2):
-        clock.now += 0.0019
-        first = answer(one, clock, k * MILLISECOND)
-        clock.now += 0.0001
-        second = answer(one, clock, (k + 1) * MILLISECOND)
+        first, second = intervals(one, clock, [k], 0.0019) + intervals(one, clock, [k + 1], 0.0001)
     assert (first, second) == pytest.approx((0.001, 0.001))
 
 
 @pytest.mark.parametrize('speed', [0.1, 10.0])
-def test_simulated_time_is_that_of_the_stamps(clock, speed):
-    one = StateTiming()
+def test_simulated_time_is_that_of_the_stamps(one, clock, speed):
     one.start(0, simulated=True)
-    for k in range(100):
-        clock.now += 0.001 / speed
-        last = answer(one, clock, k * MILLISECOND)
-    assert last == pytest.approx(0.001)
+    assert intervals(one, clock, range(100), 0.001 / speed)[-1] == pytest.approx(0.001)
 
 
 ROBOT = Robot.from_urdf(Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf')

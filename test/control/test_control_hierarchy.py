@@ -179,40 +179,26 @@ def test_a_base_accelerates_as_commanded_with_least_torque(anymal, standing):
     assert np.linalg.norm(motion.tau) >= np.linalg.norm(least) - 1e-6
 
 
-def test_feet_do_not_slip_when_more_is_asked_than_friction_holds(anymal, standing):
+def test_feet_do_not_slip_and_torques_are_limited_when_more_is_asked(anymal, standing):
     v, base = np.zeros(anymal.nv), anymal.body_names[0]
     problem = WholeBodyProblem(anymal, standing, v, FEET)
-    wanted = np.array([9.0, 0.0, 0.0, 0.0, 0.0, 0.0])
-    motion = problem.solve(
-        [
-            problem.friction_cones(FRICTION, least_normal_force=5.0, facets=8),
-            problem.frame_acceleration(base, wanted),
-            problem.contact_forces(np.zeros(12)),
-        ]
-    )
-    on_the_ground(anymal, standing, v, motion)
-    assert within_friction(motion.forces)
-    assert motion.forces[2::3].min() >= 5.0 - 1e-6
-    reached = anymal.frame_acceleration(standing, v, motion.a, base)[0]
-    # Friction allows what its share of the weight accelerates, less the corners of the pyramid.
-    assert 0.6 * FRICTION * 9.81 < reached < 9.0
-    assert motion.violations[1] > 1.0
-
-
-def test_torques_stay_within_limits_when_more_is_asked(anymal, standing):
-    v, base = np.zeros(anymal.nv), anymal.body_names[0]
-    problem = WholeBodyProblem(anymal, standing, v, FEET)
-    limits = np.full(12, 25.0)
-    motion = problem.solve(
-        [
-            problem.torque_limits(limits) + problem.friction_cones(FRICTION),
-            problem.frame_acceleration(base, np.array([0.0, 0.0, 30.0, 0.0, 0.0, 0.0])),
-        ]
-    )
-    on_the_ground(anymal, standing, v, motion)
-    assert np.abs(motion.tau).max() <= 25.0 + 1e-6
-    assert np.abs(motion.tau).max() == pytest.approx(25.0)
-    assert motion.violations[0] == pytest.approx(0.0, abs=1e-6)
+    cones = problem.friction_cones(FRICTION, least_normal_force=5.0, facets=8)
+    limits = problem.torque_limits(np.full(12, 25.0))
+    least = problem.contact_forces(np.zeros(12))
+    for bounds, axis, asked in ((cones, 0, 9.0), (limits + cones, 2, 30.0)):
+        wanted = asked * np.eye(6)[axis]
+        motion = problem.solve([bounds, problem.frame_acceleration(base, wanted), least])
+        on_the_ground(anymal, standing, v, motion)
+        assert within_friction(motion.forces)
+        assert motion.forces[2::3].min() >= 5.0 - 1e-6
+        assert motion.violations[0] == pytest.approx(0.0, abs=1e-6)
+        assert motion.violations[1] > 1.0
+        if axis == 0:
+            reached = anymal.frame_acceleration(standing, v, motion.a, base)[0]
+            # What the share of the weight accelerates, less the corners of the pyramid.
+            assert 0.6 * FRICTION * 9.81 < reached < 9.0
+        else:
+            assert np.abs(motion.tau).max() == pytest.approx(25.0, abs=1e-6)
 
 
 def test_wrong_levels_are_named(anymal, standing):

@@ -1,16 +1,13 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Inverse kinematics where the answer is known by hand, and single steps of it."""
+"""Inverse kinematics where the answer is known by hand."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
-from dynamics_ros.algorithms.inverse_kinematics.step import DAMPING_FLOOR, inverse_kinematics_step
-from dynamics_ros.multibody.end_effector import pose_error
 
 ARRIVED = 2e-5
 """Twice the default tolerance [m, rad]: errors of a joint are those of the frame over a lever."""
@@ -140,77 +137,6 @@ def test_a_joint_that_others_follow_by_a_gear_is_not_turned_around():
         assert result.success
         reached = robot.forward_kinematics(result.q, 'tip_link')
         assert reached == pytest.approx(target, abs=ARRIVED)
-
-
-TOOL = 'tool0'
-
-
-@pytest.fixture(scope='module')
-def ur5():
-    return Robot.from_urdf(urdf_path('ur5'))
-
-
-def step(robot, q, target, lower, upper, *, damping=0.1, pull=0.0, liked=None, mobility=1.0):
-    """A step in plain floats: next positions and figures."""
-    n = len(q)
-    rows = [lower, upper, np.full(n, mobility), np.ones(n), np.zeros(n) if liked is None else liked]
-    result = inverse_kinematics_step(
-        robot.model,
-        [robot.model.frame(TOOL)],
-        q.tolist(),
-        [target.tolist()],
-        [np.asarray(row, dtype=float).tolist() for row in rows],
-        [[[1.0] * 6, [0.0] * 6]],
-        damping,
-        pull,
-    )
-    return np.array(result.following), result[:4]
-
-
-def case(robot, seed, distance):
-    rng = np.random.default_rng(seed)
-    q = rng.uniform(-2.0, 2.0, robot.nq)
-    target = robot.forward_kinematics(q + rng.normal(scale=distance, size=robot.nq), TOOL)
-    return q, target
-
-
-WIDE = np.full(6, 100.0)
-
-
-@pytest.mark.parametrize('seed', range(5))
-def test_a_step_is_damped_least_squares(ur5, seed):
-    q, target = case(ur5, seed, 0.1)
-    error = pose_error(target, ur5.forward_kinematics(q, TOOL))
-    J = ur5.jacobian(q, TOOL)
-    cost = error @ error
-    # The primal form, while the step computes the dual one in other axes.
-    expected = np.linalg.solve(J.T @ J + (0.1 * cost + DAMPING_FLOOR) * np.eye(6), J.T @ error)
-    after, (position, rotation, minimised, move) = step(ur5, q, target, -WIDE, WIDE)
-    shortened = 1.0 / max(1.0, np.abs(expected).max())
-    # Condition of the damped equations, some 1e3, times rounding.
-    assert after - q == pytest.approx(shortened * expected, abs=1e-11)
-    assert position == pytest.approx(error[:3] @ error[:3], rel=1e-12)
-    assert rotation == pytest.approx(error[3:] @ error[3:], rel=1e-12)
-    assert minimised == pytest.approx(cost, rel=1e-12)
-    assert move == pytest.approx(np.abs(expected).max(), rel=1e-9)
-
-
-def test_a_joint_at_its_limit_rests_and_the_others_do_its_work(ur5):
-    q, target = case(ur5, 1, 0.1)
-    free, _ = step(ur5, q, target, -WIDE, WIDE)
-    upper = WIDE.copy()
-    error = pose_error(target, ur5.forward_kinematics(q, TOOL))
-    pushed = int(np.argmax(ur5.jacobian(q, TOOL).T @ error))
-    upper[pushed] = q[pushed]
-    after, _ = step(ur5, q, target, -WIDE, upper)
-    assert free[pushed] > q[pushed]
-    assert after[pushed] == q[pushed]
-    others = np.arange(6) != pushed
-    J = ur5.jacobian(q, TOOL)[:, others]
-    damped = J.T @ J + (0.1 * error @ error + DAMPING_FLOOR) * np.eye(5)
-    expected = np.linalg.solve(damped, J.T @ error)
-    expected /= max(1.0, np.abs(expected).max())
-    assert (after - q)[others] == pytest.approx(expected, abs=1e-11)
 
 
 def test_without_a_seed_the_search_begins_in_the_middle_of_the_limits():

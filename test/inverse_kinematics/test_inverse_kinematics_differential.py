@@ -21,7 +21,6 @@ from dynamics_ros.inverse_kinematics.differential import (
     Limits,
     PostureTask,
     ServoSettings,
-    TwistTask,
     bounded,
 )
 
@@ -64,7 +63,7 @@ def run(robot, solver, q, seconds, last=None):
 
 def test_a_twist_is_met_exactly_where_no_limit_binds(arm):
     twist = np.array([0.1, -0.05, 0.02, 0.1, 0.2, -0.1])
-    one = DifferentialInverseKinematics(arm, [TwistTask(TIP, twist)], **UNDAMPED)
+    one = DifferentialInverseKinematics(arm, [FrameTask(TIP, feedforward=twist)], **UNDAMPED)
     motion = one.velocity(Q, DT)
     assert_allclose(arm.jacobian(Q, TIP) @ motion.v, twist, atol=EXACT)
     assert motion.at_limit == {} and motion.scale == 1.0 and motion.missed[0] < EXACT
@@ -84,8 +83,8 @@ def test_a_frame_comes_to_its_target(arm, follow):
 
 def test_a_task_of_lower_priority_takes_only_what_is_left(arm):
     twist = np.array([0.1, 0.0, 0.0, 0.0, 0.0, 0.1])
-    alone = DifferentialInverseKinematics(arm, [TwistTask(TIP, twist)], **UNDAMPED)
-    tasks = [TwistTask(TIP, twist), PostureTask(np.zeros(7), gain=1.0, priority=1)]
+    alone = DifferentialInverseKinematics(arm, [FrameTask(TIP, feedforward=twist)], **UNDAMPED)
+    tasks = [FrameTask(TIP, feedforward=twist), PostureTask(np.zeros(7), gain=1.0, priority=1)]
     both = DifferentialInverseKinematics(arm, tasks, **UNDAMPED)
     J = arm.jacobian(Q, TIP)
     v = both.velocity(Q, DT).v
@@ -137,7 +136,7 @@ def test_no_limit_is_ever_passed_whatever_the_robot_and_the_demand(seed, solver)
     acceleration = 5.0
     limits = Limits(robot, velocity=1.0, acceleration=acceleration, margin=0.01)
     frame = robot.frame_names[-1]
-    task = TwistTask(frame)
+    task = FrameTask(frame)
     one = DifferentialInverseKinematics(robot, [task], limits)
     q, v = robot.neutral(), np.zeros(robot.nv)
     bounded_ones = np.isfinite(robot.lower_limits) & np.isfinite(robot.upper_limits)
@@ -145,7 +144,7 @@ def test_no_limit_is_ever_passed_whatever_the_robot_and_the_demand(seed, solver)
     q[bounded_ones] = np.mean(ends, axis=0)
     for step in range(300):
         if step % 60 == 0:
-            task.twist = rng.normal(size=6) * 3.0
+            task.feedforward = rng.normal(size=6) * 3.0
         motion = one.velocity(q, DT, v)
         assert (np.abs(motion.v) <= 1.0 + 1e-12).all()
         assert (np.abs(motion.v - v) <= acceleration * DT + 1e-9).all()
@@ -156,7 +155,7 @@ def test_no_limit_is_ever_passed_whatever_the_robot_and_the_demand(seed, solver)
 
 
 def test_the_result_names_what_binds(arm, solver):
-    fast = TwistTask(TIP, [3.0, 0, 0, 0, 0, 0])
+    fast = FrameTask(TIP, feedforward=[3.0, 0, 0, 0, 0, 0])
     motion = DifferentialInverseKinematics(arm, [fast], Limits(arm, velocity=0.2)).velocity(Q, DT)
     assert motion.at_limit and set(motion.at_limit.values()) == {'velocity'}
     limits = Limits(arm, acceleration=0.5)
@@ -190,13 +189,13 @@ def test_a_floating_base_moves_with_its_joints():
         (lambda r: FrameTask(TIP, weight=-1.0), 'weight'),
         (lambda r: FrameTask(TIP, priority=-1), 'priority'),
         (lambda r: FrameTask(TIP, np.zeros((4, 4))), 'target'),
-        (lambda r: TwistTask(TIP, [np.nan] * 6), 'twist'),
+        (lambda r: FrameTask(TIP, feedforward=[np.nan] * 6), 'feedforward'),
         (lambda r: Limits(r, velocity=0.0), 'velocity'),
         (lambda r: Limits(r, margin=100.0), 'margin'),
         (lambda r: Limits(r, approach=2.0), 'approach'),
-        (lambda r: DifferentialInverseKinematics(r, [TwistTask(TIP)], damping=0.0), 'damping'),
-        (lambda r: DifferentialInverseKinematics(r, [TwistTask(TIP)]).velocity(Q, 0.0), 'dt'),
-        (lambda r: DifferentialInverseKinematics(r, [TwistTask(TIP)]).velocity(Q[:3], 1.0), 'q'),
+        (lambda r: DifferentialInverseKinematics(r, [FrameTask(TIP)], damping=0.0), 'damping'),
+        (lambda r: DifferentialInverseKinematics(r, [FrameTask(TIP)]).velocity(Q, 0.0), 'dt'),
+        (lambda r: DifferentialInverseKinematics(r, [FrameTask(TIP)]).velocity(Q[:3], 1.0), 'q'),
         (
             lambda r: DifferentialInverseKinematics(r, [PostureTask(joint_weights={'nose': 1.0})]),
             'joint_weights',
@@ -213,7 +212,6 @@ def test_what_is_wrong_is_named(arm, make, named):
 @pytest.mark.parametrize(
     ('task', 'attribute', 'size'),
     [
-        (TwistTask(TIP), 'twist', 6),
         (FrameTask(TIP), 'feedforward', 6),
         (CenterOfMassTask(), 'feedforward', 3),
         (CenterOfMassTask(), 'target', 3),
@@ -255,7 +253,7 @@ def test_a_locked_joint_does_not_move_wherever_it_is(arm, solver):
     names = [arm.joint_names[1], arm.joint_names[3]]
     for limits in (None, Limits(arm, acceleration=1.0)):
         one = DifferentialInverseKinematics(
-            arm, [TwistTask(TIP, twist)], limits, locked_joints=names
+            arm, [FrameTask(TIP, feedforward=twist)], limits, locked_joints=names
         )
         for beyond in (-0.1, 1e-9, 0.3):
             q = Q.copy()

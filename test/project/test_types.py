@@ -21,7 +21,6 @@ import numpy as np
 
 from dynamics_ros import Robot
 from dynamics_ros.inverse_kinematics import solve
-from dynamics_ros.inverse_kinematics.differential import TwistTask
 
 arm = Robot.from_urdf('arm.urdf')
 q, v, target = arm.neutral(), np.zeros(arm.nv), np.eye(4)
@@ -46,7 +45,6 @@ arm.jacobian_derivative(q, v, 'tool', 'LOCAL')  # Literal['LOCAL']
 arm.jacobian_hessian(q, 'tool', 'base')  # Literal['base']
 arm.frame_velocity(q, v, 'tool', reference='root')  # Literal['root']
 arm.frame_acceleration(q, v, v, 'tool', 'aligned')  # Literal['aligned']
-TwistTask('tool', reference='spatial')  # Literal['spatial']
 solve(arm, target, 'tool').sucess  # "sucess"
 arm.inverse_kinematics(target, 'tool').sucess  # "sucess"
 arm.inverse_kinematics([target], 'tool').positions  # "positions"

@@ -99,9 +99,7 @@ class CompliantArm:
         self.repulsion: Callable[[Array, Array, float], Array] | None = None
         self._velocity_limits = velocity_limits(controller.robot)
         self._ranges = JointRanges(controller.robot)
-        self._efforts = np.full(controller.robot.nv, NO_LIMIT)
-        limits = controller.robot.effort_limits
-        self._efforts[controller.robot.nv - len(limits) :] = np.minimum(limits, NO_LIMIT)
+        self._efforts = np.minimum(controller.robot.effort_limits, NO_LIMIT)
         # A check of all gains takes a large part of a cycle at 1 kHz. The cache does not refer to
         # the arm, which holds large kernels and is freed when another robot replaces it.
         self._checked = lru_cache(maxsize=8)(partial(_gains_of, controller.robot))

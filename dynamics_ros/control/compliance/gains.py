@@ -56,7 +56,7 @@ class ImpedanceGains:
         """Check and store gains.
 
         Args:
-            robot: provides default joint ranges and effort limits.
+            robot: an arm on a fixed base; provides default joint ranges and effort limits.
             stiffness, damping: (6) along and around the axes of the root frame, or a symmetric
                 (6, 6) in these axes without negative eigenvalues [N/m, Nm/rad], [Ns/m, Nms/rad].
             joints: gains per velocity, one number or (nv): 'posture_stiffness' [Nm/rad],
@@ -79,9 +79,8 @@ class ImpedanceGains:
         self.stiffness = stiffness_matrix('stiffness', stiffness)
         self.damping = stiffness_matrix('damping', damping)
         lower, upper = joint_ranges(robot)
-        efforts = np.full(n, np.inf)
-        efforts[n - len(robot.effort_limits) :] = robot.effort_limits
-        defaults: dict[str, ArrayLike] = {'lower': lower, 'upper': upper, 'max_torque': efforts}
+        defaults: dict[str, ArrayLike] = {'lower': lower, 'upper': upper}
+        defaults['max_torque'] = robot.effort_limits
         defaults |= {'guard_rate': 20.0, 'max_torque_rate': 1000.0}
         defaults |= {'friction_velocity': 0.01, 'stribeck_velocity': 0.1}
         unknown = set(joints or {}) - set(JOINT_GAINS)

@@ -182,9 +182,8 @@ class MotionCheck:
 
 
 def velocity_limits(robot: RigidBodySystem) -> Array:
-    """Velocity limits (nv) [rad/s or m/s], ``FASTEST`` where the description has none."""
-    limits = np.full(robot.nv, np.inf)
-    limits[robot.nv - len(robot.velocity_limits) :] = robot.velocity_limits
+    """Velocity limits (nv) of an arm [rad/s or m/s], ``FASTEST`` where it has none."""
+    limits = robot.velocity_limits
     return np.where(np.isfinite(limits) & (limits > 0.0), limits, FASTEST)
 
 

@@ -5,7 +5,7 @@
 from .limits import Limits
 from .motion import DifferentialInverseKinematics, DifferentialMotion
 from .servo import CartesianServo, ServoSettings, ServoStep
-from .tasks import CenterOfMassTask, FrameTask, PostureTask, TwistTask, VelocityTask
+from .tasks import CenterOfMassTask, FrameTask, PostureTask, VelocityTask
 
 __all__ = [
     'CartesianServo',
@@ -17,6 +17,5 @@ __all__ = [
     'PostureTask',
     'ServoSettings',
     'ServoStep',
-    'TwistTask',
     'VelocityTask',
 ]

@@ -79,32 +79,26 @@ class Limits:
         check_positive('approach', approach)
         if approach > 1.0:
             raise InvalidArgumentError('approach', f'{approach}', 'above 0 and at most 1')
-        base = robot.model.root_joint_nv
-        count = robot.nv - base
-        self._approach = approach
-        velocity_limits = robot.velocity_limits if velocity is None else velocity
-        self._velocity = _positive('velocity', velocity_limits, count)
-        acceleration_limits = np.inf if acceleration is None else acceleration
-        self._acceleration = _positive('acceleration', acceleration_limits, count)
+        base, nv = robot.model.root_joint_nv, robot.nv
+        self._approach, self._joints = approach, slice(base, None)
+        self._velocity, self._acceleration = np.full((2, nv), np.inf)
+        velocity = robot.velocity_limits if velocity is None else velocity
+        self._velocity[base:] = _positive('velocity', velocity, nv - base)
+        acceleration = np.inf if acceleration is None else acceleration
+        self._acceleration[base:] = _positive('acceleration', acceleration, nv - base)
         self._accelerates = bool(np.isfinite(self._acceleration).any())
-        one_coordinate = [
-            (robot.joint_q_indices[name], robot.joint_v_indices[name])
-            for name in robot.joint_names
-            if name in robot.joint_q_indices
-        ]
-        self._q = np.array([q for q, _ in one_coordinate], dtype=np.intp)
-        self._v = np.array([v for _, v in one_coordinate], dtype=np.intp)
-        nq_base = robot.model.root_joint_nq
-        self.margin = per_entry('margin', margin, len(one_coordinate), least=0.0)
-        self._lower = robot.lower_limits[self._q - nq_base] + self.margin
-        self._upper = robot.upper_limits[self._q - nq_base] - self.margin
-        if (self._lower > self._upper).any():
-            joint = robot.joint_names[int(np.argmax(self._lower - self._upper))]
-            problem = f'leaves no range of {joint!r}'
+        names = [name for name in robot.joint_names if name in robot.joint_q_indices]
+        self._q = np.array([robot.joint_q_indices[name] for name in names], dtype=np.intp)
+        self._v = np.array([robot.joint_v_indices[name] for name in names], dtype=np.intp)
+        self.margin = per_entry('margin', margin, len(names), least=0.0)
+        limited = self._q - robot.model.root_joint_nq
+        self._lower, self._upper = np.full((2, nv), np.inf) * [[-1.0], [1.0]]
+        self._lower[self._v] = robot.lower_limits[limited] + self.margin
+        self._upper[self._v] = robot.upper_limits[limited] - self.margin
+        empty = self._lower[self._v] - self._upper[self._v]
+        if (empty > 0.0).any():
+            problem = f'leaves no range of {names[int(np.argmax(empty))]!r}'
             raise InvalidArgumentError('margin', problem, 'smaller margins')
-        self._base, self._nv = base, robot.nv
-        self._fastest_of_single = self._velocity[self._v - base]
-        self._acceleration_of_single = self._acceleration[self._v - base]
 
     def bounds(self, q: Array, dt: float, last: Array | None) -> Bounds:
         """Bounds of the next velocity.
@@ -114,22 +108,16 @@ class Limits:
             dt: duration of the step [s].
             last: previous velocity (nv); None to ignore acceleration limits.
         """
-        velocity_limits = np.full(self._nv, np.inf)
-        velocity_limits[self._base :] = self._velocity
-        behind, ahead = np.full((2, self._nv), np.inf)
-        positions = q[self._q]
+        positions, upper = np.zeros(len(self._velocity)), self._velocity
+        positions[self._v] = q[self._q]
         distances = np.array([self._upper - positions, positions - self._lower])
-        ahead[self._v], behind[self._v] = self._reachable(distances, dt)
-        if not self._accelerates or last is None:
-            lower, upper = np.maximum(-velocity_limits, -behind), np.minimum(velocity_limits, ahead)
-            return Bounds(np.minimum(lower, ahead), np.maximum(upper, -behind), ahead, behind)
-        largest_change = np.full(self._nv, np.inf)
-        largest_change[self._base :] = self._acceleration * dt
+        ahead, behind = self._reachable(distances, dt)
+        lower = -upper
+        if self._accelerates and last is not None:
+            change = self._acceleration * dt
+            lower, upper = np.clip([last - change, last + change], lower, upper)
         # The order of clipping is the order of priority: the last bounds hold in any case.
-        lower = np.minimum(np.maximum(last - largest_change, -velocity_limits), velocity_limits)
-        upper = np.minimum(np.maximum(last + largest_change, -velocity_limits), velocity_limits)
-        lower = np.minimum(np.maximum(lower, -behind), ahead)
-        upper = np.minimum(np.maximum(upper, -behind), ahead)
+        lower, upper = np.minimum(np.maximum([lower, upper], -behind), ahead)
         return Bounds(lower, upper, ahead, behind)
 
     def stopping_ways(self, dt: float, last: Array | None) -> Array:
@@ -139,16 +127,12 @@ class Limits:
         times v dt / approach + v^2 / a for the largest next velocity v: by that row, or by
         Cauchy's inequality for the square root in the other one.
         """
-        fastest = np.full(self._nv, np.inf)
-        fastest[self._base :] = self._velocity
         if not self._accelerates or last is None:
-            return fastest * (dt / self._approach)
-        acceleration = np.full(self._nv, np.inf)
-        acceleration[self._base :] = self._acceleration
+            return self._velocity * (dt / self._approach)
         speed = np.abs(last)
-        speed = np.minimum(speed + acceleration * dt, np.maximum(fastest, speed))
+        speed = np.minimum(speed + self._acceleration * dt, np.maximum(self._velocity, speed))
         with np.errstate(invalid='ignore'):  # inf / inf where a joint has no limits
-            ways = speed * (dt / self._approach) + speed * speed / acceleration
+            ways = speed * (dt / self._approach) + speed * speed / self._acceleration
         return np.where(np.isnan(ways), np.inf, ways)
 
     def approach_rows(
@@ -172,13 +156,10 @@ class Limits:
         G, h = -rates, ways * (self._approach / dt)
         if not self._accelerates or last is None:
             return G, h
-        levers = rates[:, self._base :]
-        reachable = np.where(levers == 0.0, 0.0, np.abs(levers) * self._acceleration).sum(axis=1)
-        braking = np.ones_like(last)
-        braking[self._base :] += (
-            (self._approach / dt) * np.abs(last[self._base :]) / (self._acceleration)
-        )
-        slowing = np.minimum(h, np.sqrt(reachable * ways))
+        levers, acceleration = np.abs(rates[:, self._joints]), self._acceleration[self._joints]
+        reachable = np.where(levers == 0.0, 0.0, levers * acceleration).sum(axis=1)
+        braking = 1.0 + (self._approach / dt) * np.abs(last) / self._acceleration
+        slowing = np.minimum(h, np.sqrt(np.where(ways > 0.0, reachable * ways, 0.0)))
         return np.concatenate([G, G * braking]), np.concatenate([slowing, h])
 
     def binding(self, bounds: Bounds, v: Array) -> dict[int, str]:
@@ -190,7 +171,7 @@ class Limits:
         at_position_limit = (v >= bounds.ahead - slack) | (v <= slack - bounds.behind)
         kinds = {}
         for i in np.flatnonzero(active).tolist():
-            at_velocity_limit = abs(v[i]) >= self._velocity[i - self._base] - slack[i]
+            at_velocity_limit = abs(v[i]) >= self._velocity[i] - slack[i]
             kinds[i] = (
                 VELOCITY
                 if at_velocity_limit
@@ -201,16 +182,18 @@ class Limits:
         return kinds
 
     def _reachable(self, ways: Array, dt: float) -> Array:
-        """Largest speeds (2, n) towards limits at the given distances; negative beyond a limit."""
+        """Largest speeds (2, nv) towards limits at the given distances; negative beyond a limit."""
         speeds = (self._approach / dt) * ways
         if self._accelerates:
             # Solution v of v dt + v^2 / (2 a) = way, in a form without cancellation.
             remaining = np.minimum(np.maximum(ways, 0.0), MAX_DISTANCE)
-            root = np.sqrt(dt * dt + 2.0 * remaining / self._acceleration_of_single)
-            speeds = np.minimum(speeds, 2.0 * remaining / (root + dt))
+            root = np.sqrt(dt * dt + 2.0 * remaining / self._acceleration)
+            speeds = np.where(
+                ways < np.inf, np.minimum(speeds, 2.0 * remaining / (root + dt)), np.inf
+            )
             # A joint beyond its limit returns with at most the acceleration limit from rest.
-            speeds = np.maximum(speeds, -self._acceleration_of_single * dt)
-        return np.maximum(np.minimum(speeds, self._fastest_of_single), -self._fastest_of_single)
+            speeds = np.maximum(speeds, -self._acceleration * dt)
+        return np.asarray(np.clip(speeds, -self._velocity, self._velocity))
 
 
 def _positive(argument: str, value: ArrayLike, size: int) -> Array:

@@ -159,6 +159,10 @@ class DifferentialInverseKinematics:
         demands = [self._demand(i, q, 1.0) for i in range(len(self.tasks))]
         return self._level(demands, self._levels[0])[0]
 
+    def singularity(self, q: Array) -> tuple[float, float]:
+        """``singular_value`` and ``condition`` of a motion at a configuration (nq)."""
+        return _singular_values(self._first_level(q), self.rank)
+
     def velocity(
         self, q: ArrayLike, dt: float, last: ArrayLike | None = None
     ) -> DifferentialMotion:
@@ -188,12 +192,14 @@ class DifferentialInverseKinematics:
         rows, pairs = self._apart(configuration, dt, last_velocity)
         singular_value, condition = _singular_values(levels[0][0], self.rank)
         damping = self._damping_at(singular_value)
-        limits, scale = (bounds.lower, bounds.upper, damping, rows), 1.0
-        if self._keep_direction and not within(
-            damped_step(*levels[0], damping), bounds.lower, bounds.upper, rows
-        ):
-            v, scale = self._scaled_velocity(levels, *limits)
-        else:
+        limits, v, scale = (bounds.lower, bounds.upper, damping, rows), None, 1.0
+        if self._keep_direction:
+            step = damped_step(*levels[0], damping)
+            if not within(step, bounds.lower, bounds.upper, rows):
+                v, scale = self._scaled_velocity(levels, *limits)
+            elif len(levels) == 1:
+                v = np.clip(step, bounds.lower, bounds.upper)
+        if v is None:
             v = solve_bounded(levels, *limits)
         binding, close = self.limits.binding(bounds, v), _close(rows, v)
         missed = tuple(math.sqrt(float(e @ e)) for e in (A @ v - b for A, b, _ in demands))

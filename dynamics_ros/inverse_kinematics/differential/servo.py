@@ -19,7 +19,7 @@ from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .limits import Limits
 from .motion import DifferentialInverseKinematics, DifferentialMotion
-from .tasks import ROWS, TwistTask
+from .tasks import ROWS, FrameTask
 
 Array = NDArray[np.float64]
 
@@ -41,7 +41,6 @@ class ServoSettings:
         angular_speed: largest angular speed of the frame [rad/s].
         joint_velocity: largest velocity of a joint, in addition to the limits of the description
             [rad/s or m/s].
-        velocity_scale: factor for the velocity limits of the description.
         joint_acceleration: largest acceleration of a joint [rad/s^2 or m/s^2].
         joint_margin: distance kept from the position limits [rad or m].
         slow_condition: condition number of the Jacobian above which motion towards a singularity is
@@ -55,7 +54,6 @@ class ServoSettings:
     linear_speed: float = 0.5
     angular_speed: float = 1.0
     joint_velocity: float = math.inf
-    velocity_scale: float = 1.0
     joint_acceleration: float = 10.0
     joint_margin: float = 0.05
     slow_condition: float = 30.0
@@ -119,31 +117,22 @@ class CartesianServo:
             )
         self.robot, self.frame, self.settings = robot, frame, chosen
         self._rows = ROWS[chosen.follow]
-        weight = np.zeros(6)
-        weight[self._rows] = 1.0
-        self._task = TwistTask(frame, weight=weight)
-        velocity = chosen.velocity_scale * robot.velocity_limits
-        self._limits = Limits(
+        self._task = FrameTask(frame, follow=chosen.follow)
+        limits = Limits(
             robot,
-            velocity=np.minimum(velocity, chosen.joint_velocity),
+            velocity=np.minimum(robot.velocity_limits, chosen.joint_velocity),
             acceleration=chosen.joint_acceleration,
             margin=chosen.joint_margin,
         )
         self._solver = DifferentialInverseKinematics(
             robot,
             [self._task],
-            self._limits,
+            limits,
             keep_direction=True,
             locked_joints=locked_joints,
             base_moves=False,
             collisions=collisions,
         )
-        locked = [robot.joint_v_indices[name] for name in locked_joints]
-        moving = np.ones(robot.nv, dtype=bool)
-        moving[: robot.model.root_joint_nv] = False
-        moving[locked] = False
-        columns = np.abs(robot.jacobian(robot.random_configuration(0), frame)).max(axis=0) > 0.0
-        self._columns = np.flatnonzero(moving & columns)
         if not self._solver.rank:
             problem = f'no joint moves {frame!r} as follow = {chosen.follow!r} requires'
             raise InvalidArgumentError('frame', problem, 'a frame that can move')
@@ -201,7 +190,7 @@ class CartesianServo:
         return self.follow_twist(q, min(self.settings.gain, 1.0 / dt) * error, dt)
 
     def _velocity_for(self, q: Array, twist: Array, dt: float) -> DifferentialMotion:
-        self._task.twist = twist
+        self._task.feedforward = twist
         return self._solver.velocity(q, dt, self.v)
 
     def _speed_scale(self, twist: Array) -> float:
@@ -209,15 +198,10 @@ class CartesianServo:
         sizes = [(float(np.linalg.norm(part)), limit) for part, limit in parts]
         return min([1.0, *(limit / size for size, limit in sizes if size > limit)])
 
-    def _condition(self, q: Array) -> float:
-        jacobian = self.robot.jacobian(q, self.frame)[self._rows][:, self._columns]
-        values = np.linalg.svd(jacobian, compute_uv=False)
-        least = float(values[self._solver.rank - 1])
-        return float(values[0]) / least if least > 0.0 else math.inf
-
     def _approaches_singularity(self, q: Array, v: Array, condition: float) -> bool:
         """Whether the motion v at q increases the condition number."""
         fastest = float(np.abs(v).max())
         if fastest <= STILL:
             return True
-        return self._condition(self.robot.integrate(q, (PROBE / fastest) * v)) > condition
+        probed = self.robot.integrate(q, (PROBE / fastest) * v)
+        return self._solver.singularity(probed)[1] > condition

@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.algorithms.quantity import Reference
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
 from dynamics_ros.multibody.arguments import (
     check_count,
@@ -86,7 +85,7 @@ class VelocityTask(ABC):
 
 @dataclass(eq=False)
 class FrameTask(VelocityTask):
-    """Task of a frame that follows a target pose, position or orientation.
+    """Task of a frame that follows a target pose, position or orientation, or moves with a twist.
 
     The equation is J v = w* + k error ([RD] eq. 2.257).
 
@@ -95,10 +94,10 @@ class FrameTask(VelocityTask):
         target: (4, 4) desired pose of the frame in the root frame; None for its current pose.
         follow: 'pose', 'position' or 'orientation'.
         gain: decay rate of an error [1/s].
-        weight: one number or (6), whatever is followed.
+        weight: one number or (6), whatever is followed; a weight of 0 leaves a direction free.
         priority: 0 is the highest.
-        feedforward: (6) twist of the target, linear then angular, in axes of the root frame [m/s,
-            rad/s].
+        feedforward: (6) twist w* of the target, linear then angular, in axes of the root frame
+            [m/s, rad/s]; without a target the twist with which the frame moves.
     """
 
     frame: str
@@ -136,37 +135,6 @@ class FrameTask(VelocityTask):
             pose = robot.forward_kinematics(q, self.frame)
             twist = twist + min(self.gain, 1.0 / dt) * pose_error(self.target, pose)
         return robot.jacobian(q, self.frame)[rows], twist[rows]
-
-
-@dataclass(eq=False)
-class TwistTask(VelocityTask):
-    """Task of a frame that moves with a twist.
-
-    Attributes:
-        frame: name of the controlled frame.
-        twist: (6) desired twist, linear then angular [m/s, rad/s].
-        reference: reference of the twist, as for ``RigidBodySystem.jacobian``.
-        weight: one number or (6); a weight of 0 leaves a direction free.
-        priority: 0 is the highest.
-    """
-
-    frame: str
-    twist: Any = (0.0,) * 6
-    _: KW_ONLY
-    reference: Reference = 'local_world_aligned'
-    weight: Any = 1.0
-    priority: int = 0
-
-    rows = 6
-    vectors: ClassVar[Mapping[str, int]] = {'twist': 6}
-
-    def check(self, robot: RigidBodySystem) -> None:
-        """Check that the robot has the frame."""
-        robot.jacobian(robot.neutral(), self.frame, self.reference)
-
-    def demand(self, robot: RigidBodySystem, q: Array, dt: float) -> tuple[Array, Array]:
-        """Jacobian of the frame, and the desired twist."""
-        return robot.jacobian(q, self.frame, self.reference), self.twist
 
 
 @dataclass(eq=False)
