@@ -101,15 +101,16 @@ class Soak:
     def __init__(self, cell: Cell, stack: ExitStack) -> None:
         import rclpy
         from diagnostic_msgs.msg import DiagnosticStatus
-        from geometry_msgs.msg import PoseStamped, TwistStamped
+        from geometry_msgs.msg import PoseStamped, TwistStamped, Vector3Stamped
         from lifecycle_msgs.srv import ChangeState
         from rcl_interfaces.srv import SetParameters
         from rclpy.node import Node
         from rclpy.task import Future
         from sensor_msgs.msg import JointState
-        from std_msgs.msg import Float64MultiArray
+        from std_msgs.msg import Float64MultiArray, String
         from std_srvs.srv import SetBool
 
+        from dynamics_ros.nodes.outputs import LATCHED
         from dynamics_ros.nodes.process import make_executor, spin
 
         self._cell, self._random = cell, np.random.default_rng(0)
@@ -138,6 +139,9 @@ class Soak:
             kind: node.create_publisher(kind, f'{NODE}/{name}', 1)
             for kind, name in ((TwistStamped, 'twist_command'), (PoseStamped, 'pose_command'))
         }
+        self._descriptions = node.create_publisher(String, 'robot_description', LATCHED)
+        self._gravity = node.create_publisher(Vector3Stamped, 'gravity', LATCHED)
+        self._describe(self._urdf)
         ask = self._asker.create_client
         self._setter = ask(SetParameters, f'{NODE}/set_parameters')
         self._lifecycle = ask(ChangeState, f'{NODE}/change_state')
@@ -171,7 +175,6 @@ class Soak:
         from benchmarks.ros_bench import ended
 
         parameters = {
-            'robot_description': self._urdf,
             'command_joints': list(self._cell.robot.joint_names),
             'autostart': True,
             'setpoint': {'linear_speed': SPEED},
@@ -238,17 +241,23 @@ class Soak:
 
     def _swap(self) -> None:
         number = self.doses['swap'] % 2
-        self._set(robot_description=_loaded(self._urdf, 0.2 * number))
+        self._describe(_loaded(self._urdf, 0.2 * number))
+
+    def _describe(self, urdf: str) -> None:
+        from std_msgs.msg import String
+
+        self._descriptions.publish(String(data=urdf))
 
     def _absurd(self) -> None:
-        from geometry_msgs.msg import PoseStamped, TwistStamped
+        from geometry_msgs.msg import PoseStamped, TwistStamped, Vector3, Vector3Stamped
 
         for number in (float('nan'), float('inf'), 1e308, -1e5):
             twist, pose = TwistStamped(), PoseStamped()
             twist.twist.linear.x = pose.pose.position.y = number
             for message in (twist, pose):
                 self._targets[type(message)].publish(message)
-            self._set(stiffness=[number] * 6, gravity=[number, 0.0, -9.81])
+            self._set(stiffness=[number] * 6)
+            self._gravity.publish(Vector3Stamped(vector=Vector3(x=number, z=-9.81)))
 
     def _rest(self) -> None:
         from std_srvs.srv import SetBool

@@ -57,7 +57,6 @@ class Reason(str, Enum):
     FRICTION_UNEXPECTED = 'friction_unexpected'
     LOAD_UNEXPECTED = 'load_unexpected'
     TORQUES_UNEXPECTED = 'torques_unexpected'
-    CLOCK_SET_BACK = 'clock_set_back'
     # Outputs.
     OUTPUT_MISSING = 'output_missing'
     NO_SUBSCRIBER = 'no_subscriber'

@@ -97,9 +97,6 @@ CURES = {
     Reason.JOINTS_STALE: (
         'the driver of these joints has stopped reporting them: look at it; or raise joint_timeout'
     ),
-    Reason.CLOCK_SET_BACK: (
-        'a bag was played anew or a simulator was reset; else look at the clock of the driver'
-    ),
     Reason.WRENCH_STOPPED: 'look at the driver of the sensor, and at admittance.wrench_topic',
     Reason.WRENCH_FROZEN: 'look at the driver of the sensor: it repeats the same wrench',
     Reason.CONTACT_UNSTABLE: 'raise admittance.damping: the log names what it stands',

@@ -220,28 +220,21 @@ def rviz(values: Values) -> list[Any]:
 
     Its configuration names topics without a leading slash, so that they follow the namespace.
     """
-    if values['rviz'] == 'auto' and not is_installed('rviz2'):
-        return [LogInfo(msg='RViz is not started: the package rviz2 is not installed')]
-    if values['rviz'] not in ('true', 'auto'):
+    if values['rviz'] == 'false':
         return []
-    if not is_installed('rviz2'):
-        package = f'ros-{os.environ.get("ROS_DISTRO", "<distro>")}-rviz2'
+    try:
+        get_package_prefix('rviz2')
+    except PackageNotFoundError:
         problem = 'the package rviz2 is not installed'
-        raise InvalidArgumentError('rviz', problem, f'{package}, or false')
+        if values['rviz'] == 'auto':
+            return [LogInfo(msg=f'RViz is not started: {problem}')]
+        package = f'ros-{os.environ.get("ROS_DISTRO", "<distro>")}-rviz2'
+        raise InvalidArgumentError('rviz', problem, f'{package}, or false') from None
     moves = values.get('root_joint') in ('floating', 'planar')
     fixed = 'odom' if moves else values['frame_prefix'] + _root_link(values)
     own = [_parameter_file({'rviz': clock})] if (clock := _clock(values)) else []
     shown = ['-d', config('dynamics.rviz'), '-f', fixed]
     return [_process(values, 'rviz2', 'rviz2', own, arguments=shown)]
-
-
-def is_installed(package: str) -> bool:
-    """Return whether a ROS package is installed."""
-    try:
-        get_package_prefix(package)
-    except PackageNotFoundError:
-        return False
-    return True
 
 
 def _node(

@@ -289,7 +289,6 @@ class Commander(CommandingComponent[Settings, Topic], Generic[Settings, Topic, P
         self.node.create_service(SetBool, '~/pause', self._on_pause)
         # A steady timer, so that a stopped simulated clock does not leave the robot moving.
         self._timer = steady_timer(self.node, self.period, self._on_timer)
-        self.node.manage(self, self._on_lifecycle)
 
     def subscribe(self, kind: Any, topic: str, callback: Callable[[bytes], None]) -> None:
         """Subscribe to serialized commands on a topic, which should have one publisher."""
@@ -462,6 +461,7 @@ class Commander(CommandingComponent[Settings, Topic], Generic[Settings, Topic, P
         self._tick_time = now
         self.tick(now, elapsed)
 
-    def _on_lifecycle(self) -> None:
+    def lifecycle_changed(self) -> None:
+        """Report the lifecycle state."""
         self.report_lifecycle()
         self.context.notify_change()

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from dynamics_ros.estimation.contact.geometry import LOCATION_RATE, ContactGeome
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.nodes.context import Component
 from dynamics_ros.nodes.reporting import RateLimit
-from dynamics_ros.nodes.workers import SupersededError, Worker
+from dynamics_ros.nodes.workers import SupersededError
 from dynamics_ros.parameters.contact import ContactParameters
 
 
@@ -38,7 +39,7 @@ class ContactLocalization:
 
     def __init__(self, component: Component[ContactParameters]) -> None:
         self._component, self._context = component, component.context
-        self._worker = Worker('contact_place')
+        self._worker = ThreadPoolExecutor(1, 'contact_place')
         # Used only in the worker's thread; the geometry is read once for each description.
         self._read: tuple[tuple[str, Path | None], ContactGeometry] | None = None
         self._rate = RateLimit()

@@ -20,7 +20,7 @@ from rclpy.task import Future
 from std_msgs.msg import String
 
 from dynamics_ros.constraints import widest_gap
-from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, ModelError, NoModelError
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, NoModelError
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.kernels.process.system import give_back
@@ -30,16 +30,13 @@ from dynamics_ros.nodes.outputs import LATCHED, Plan, Publication
 from dynamics_ros.nodes.parameters import ParameterSet
 from dynamics_ros.nodes.reporting import Burst, FaultLog
 from dynamics_ros.nodes.robot_request import (
-    OF_PARAMETERS,
     Built,
     Description,
     DescriptionFile,
     FrameNames,
     RobotRequest,
     approached,
-    check_gravity,
-    check_locked_joints,
-    check_loops,
+    check_parameters,
     check_payload,
     make_robot,
 )
@@ -179,16 +176,13 @@ class Component(ABC, Generic[Settings]):
 STEP_TIME = 0.1
 """Time between two steps of gravity or payload while torques are sent [s]."""
 
-NO_REBUILD = frozenset({'robot_description', 'joint_timeout', 'state_timeout', 'loop_tolerance'})
-"""Parameters that do not change the robot, or change it in another way."""
-
 MAX_LOGGED, LOGGED_SECONDS = 20, 10.0
 """Maximum number of logged refusals within a time [s], so that invalid input cannot flood the
 log."""
 
 
 class RobotChanges:
-    """Rebuilds the robot when parameters, the topic robot_description or requests change it.
+    """Rebuilds the robot when a topic or a request changes description, gravity or payload.
 
     A changed robot is built in a thread, while the current one stays in use. Changes apply in
     order, but of several waiting ones with the same subject only the newest. A refused change
@@ -196,30 +190,38 @@ class RobotChanges:
     """
 
     def __init__(self, context: RobotContext) -> None:
-        """Subscribe to parameters and topic; ``build_first`` starts building."""
-        self._context, self._parameters = context, context.parameters
+        """Subscribe to the topic, unless parameters give the description.
+
+        Raises:
+            InvalidArgumentError: a parameter of the robot is invalid.
+        """
+        self._context = context
         self._newest: dict[str, tuple[dict[str, Any], Future[None]]] = {}
         self._order: Counter[str] = Counter()
         self._refused: dict[str, str] = {}
         self._logged = Burst(MAX_LOGGED, LOGGED_SECONDS)
         self._pending = 0
-        values = self._parameters.values
-        check_locked_joints(values.locked_joints)
-        self._file = DescriptionFile.of(
-            values.robot_description_file, values.robot_description_arguments
-        )
-        self._topic_description = ''
+        values = context.parameters.values
+        check_parameters(values)
+        file = DescriptionFile.of(values.robot_description_file, values.robot_description_arguments)
+        self._given = values.robot_description or file
         # Used in the thread that builds: the last request and robot, and the time of the last step.
-        self._request = RobotRequest(gravity=values.gravity, **self._values_of(OF_PARAMETERS))
+        self._request = RobotRequest(values, gravity=values.gravity)
         self._latest: Built | None = None
         self._stepped = 0.0
-        self._parameters.add_listener(self._parameters_changed)
-        context.node.create_subscription(String, 'robot_description', self._on_description, LATCHED)
+        if not self._given:
+            context.node.create_subscription(
+                String, 'robot_description', lambda one: self._describe(one.data), LATCHED
+            )
 
     def build_first(self) -> None:
-        """Start to build the robot from the description, if there is one already."""
-        if self._description():
-            self._use_description(self._description())
+        """Start to build the robot from the description of the parameters, if there is one."""
+        if self._given:
+            self._describe(self._given)
+
+    def _describe(self, given: str | DescriptionFile) -> None:
+        # Not the empty text, without which no robot is asked for; a blank one is refused.
+        self.change_and_report('robot_description', description=given or ' ')
 
     @property
     def building(self) -> bool:
@@ -255,7 +257,7 @@ class RobotChanges:
         threads = self._context.threads
         result = threads.future()
         self._pending += 1
-        threads.builder.prepare(())  # what prepares for the robot before would slow this one down
+        threads.prepare(())  # for the robot before: they would slow this one down
         self._newest[subject] = values, result
         threads.run(self._apply(subject, values, always, result))
         self._context.notify_change()
@@ -321,7 +323,7 @@ class RobotChanges:
         if request == self._request and not always:
             return None, True
         if self._latest is not None and self._context.built is not None and self._sends_torques():
-            check_payload(wanted.payload, self._latest.robot, wanted.largest_payload)
+            check_payload(wanted.payload, self._latest.robot, wanted.parameters.largest_payload)
             now = time.monotonic()
             request = approached(self._request, wanted, min(now - self._stepped, STEP_TIME))
             self._stepped = now
@@ -390,43 +392,6 @@ class RobotChanges:
             self._refused[subject] = text
         self._context.notify_change()
 
-    def _values_of(self, names: Sequence[str]) -> dict[str, Any]:
-        return {name: getattr(self._parameters.values, name) for name in names}
-
-    def _parameters_changed(self, names: frozenset[str]) -> None:
-        if self._context.threads.executor is None:
-            return
-        if 'robot_description' in names and self._description():
-            self._use_description(self._description())
-        if 'gravity' in names:
-            # A separate change, like that of the service, so that it replaces no other change.
-            self.change_and_report('gravity', **self._values_of(['gravity']))
-        if names - NO_REBUILD - {'gravity'}:
-            self.change_and_report('parameters', **self._values_of(OF_PARAMETERS))
-
-    def _description(self) -> str | DescriptionFile:
-        """Return the description of the parameter, else the file, else that of the topic, or ''."""
-        text = self._parameters.values.robot_description
-        return text or self._file or self._topic_description
-
-    def _on_description(self, message: String) -> None:
-        self._topic_description = message.data
-        given = self._parameters.values.robot_description
-        if not given and self._file is None:
-            self._use_description(message.data)
-        elif given and message.data != given:
-            self._context.node.get_logger().warning(
-                'the topic robot_description tells of another robot than the parameter of that '
-                'name, which is used',
-                once=True,
-            )
-
-    def _use_description(self, given: str | DescriptionFile) -> None:
-        if isinstance(given, str) and not given.strip():
-            self.report('robot_description', ModelError('robot_description', 'is empty'))
-            return
-        self.change_and_report('robot_description', description=given)
-
 
 class RobotContext:
     """Current robot of a process, its changes and its inputs, for all components.
@@ -458,8 +423,6 @@ class RobotContext:
         self._frozen = False
         self.names = FrameNames('', self.parameters.values.frame_prefix)
         self.parameters.add_listener(self._parameters_changed)
-        self.parameters.add_check(lambda values: check_gravity('gravity', values.gravity))
-        self.parameters.add_check(lambda values: check_loops(values.loops))
         self.built: Built | None = None
         self.changes = RobotChanges(self)
         self.inputs = RobotInputs(
@@ -585,7 +548,7 @@ class RobotContext:
     def warm_up(self) -> None:
         """Prepare for requests in a thread, unless the robot is being changed."""
         own = chain.from_iterable(component.warm_up() for component in self.components)
-        self.threads.builder.prepare([*own, give_back, self._freeze])
+        self.threads.prepare([*own, give_back, self._freeze])
 
     def _freeze(self) -> None:
         """Have collections skip what exists, once the first robot is ready.
@@ -603,17 +566,6 @@ class RobotContext:
     def buffer(self) -> StateBuffer | None:
         """Latest data of each joint and of the base; None without a robot."""
         return self.inputs.buffer
-
-    def latest_state(self) -> RobotState:
-        """Return the latest state for a service; a base without odometry is at the identity.
-
-        Raises:
-            NoModelError: there is no robot.
-            NoStateError: no complete state has arrived yet.
-            StaleStateError: the latest state is older than ``state_timeout``.
-        """
-        self.required_robot()
-        return self.inputs.latest()
 
     def _parameters_changed(self, names: frozenset[str]) -> None:
         self.begin_epoch()

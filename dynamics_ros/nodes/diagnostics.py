@@ -23,12 +23,6 @@ from dynamics_ros.wire.conversions import diagnostic_status, header
 PERIOD = 1.0
 """Period of the reports [s]; a change is reported at once."""
 
-JUMP_REPORT_TIME = 30.0
-"""Time for which a clock that was set back is reported in the message [s]."""
-
-CLOCK = 'clock of joint_states'
-"""Key of the value about clock jumps."""
-
 AGAIN = 60.0
 """Time for which a warning about outputs is not logged again for the same cause and joint [s]."""
 
@@ -59,9 +53,7 @@ class Diagnostics:
         self._last_summary: tuple[bytes, Explanation] | None = None
         self._logged: set[tuple[bytes, str, str]] = set()
         self._again: dict[tuple[bytes, str, str], float] = {}
-        self._published: dict[str, int] = {}
         self._refused = 0
-        self._jumps, self._last_jump = 0, -math.inf
         self._waiting_since = math.inf
         context.on_change.append(self.report_change)
 
@@ -173,23 +165,12 @@ class Diagnostics:
         if self._refused_total() > self._refused:
             refused = Explanation(Reason.MESSAGES_REFUSED, 'some messages were refused')
             return warn, publishing, refused
-        if self._recently_jumped():
-            text = f'{CLOCK} {buffer.timeline.jumps}'
-            return warn, publishing, Explanation(Reason.CLOCK_SET_BACK, text)
         if problem := describe_stale(inputs.state) or component.warning:
             return warn, publishing, problem
         if component.uses_masses and context.robot.model.doubt:
             masses = Explanation(Reason.MASSES_MISSING, context.robot.model.doubt)
             return warn, publishing, masses
         return DiagnosticStatus.OK, 'publishing to subscribers', ''
-
-    def _recently_jumped(self) -> bool:
-        """Whether the clock of joint states was set back within ``JUMP_REPORT_TIME``."""
-        buffer, now = self._context.buffer, time.monotonic()
-        jumps = buffer.timeline.jumps.count if buffer else 0
-        if jumps != self._jumps:
-            self._jumps, self._last_jump = jumps, now
-        return now - self._last_jump < JUMP_REPORT_TIME
 
     def _values(self) -> dict[str, str]:
         context, inputs = self._context, self._context.inputs
@@ -207,11 +188,9 @@ class Diagnostics:
         if buffer is not None:
             values['missing joints'] = ', '.join(buffer.missing())
             values['joints not finite'] = ', '.join(buffer.not_finite)
-            timeline = buffer.timeline
-            values |= {
-                'joint_states late: dropped': str(timeline.dropped),
-                CLOCK: str(timeline.jumps) if timeline.jumps.count else 'never set back',
-            }
+            jumps = buffer.timeline.jumps
+            values['joint_states late: dropped'] = str(buffer.timeline.dropped)
+            values['clock of joint_states'] = str(jumps) if jumps.count else 'never set back'
             values |= _counts('refused', buffer.refused)
             values |= _counts('ignored joint', buffer.unknown_names)
         if inputs.state is not None:
@@ -224,11 +203,7 @@ class Diagnostics:
             if output.missing:
                 values[f'{output.topic} is missing'] = output.missing
                 continue
-            before = self._published.get(output.topic, 0)
-            self._published[output.topic] = output.published
-            values[f'{output.topic} published'] = (
-                f'{output.published} (+{output.published - before})'
-            )
+            values[f'{output.topic} published'] = str(output.published)
         return values | self._component.details()
 
 

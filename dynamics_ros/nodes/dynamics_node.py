@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
@@ -31,12 +31,11 @@ from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.estimation.samples.sample_filter import SampleFilter
 from dynamics_ros.kernels import Kernel
 from dynamics_ros.multibody.large_robots import check_size, is_large
-from dynamics_ros.nodes.context import Component, RobotContext
+from dynamics_ros.nodes.context import RobotContext
 from dynamics_ros.nodes.lifecycle import CommandingComponent, ManagedNode
 from dynamics_ros.nodes.load import gravity_in_root
 from dynamics_ros.nodes.outputs import FRESH, LATCHED, Output, Publication, publish
 from dynamics_ros.nodes.reporting import steady_timer
-from dynamics_ros.nodes.robot_request import check_payload
 from dynamics_ros.nodes.services import (
     WatchAction,
     external_wrenches,
@@ -224,15 +223,6 @@ class PayloadAction(WatchAction[PayloadEstimate]):
 
     kind, name = IdentifyPayload, 'identify_payload'
 
-    def __init__(
-        self,
-        component: Component[DynamicsParameters],
-        apply: Callable[[PayloadParameters], Awaitable[None]],
-    ) -> None:
-        """Create the action; ``apply`` applies a payload to the robot."""
-        super().__init__(component)
-        self._settings, self._apply = lambda: component.values, apply
-
     def begin(self, request: Any) -> PayloadWatch:
         """Return the recorder for a goal, after checking the goal."""
         robot = self.context.required_robot()
@@ -241,9 +231,8 @@ class PayloadAction(WatchAction[PayloadEstimate]):
         frame = robot.tool_frame
         if request.frame:
             frame = self.context.names.required_frame(robot, request.frame, 'frame')
-        values = self._settings()
         duration = self.checked_duration(request.duration, DURATION)
-        return PayloadWatch(robot, frame, values, duration)
+        return PayloadWatch(robot, frame, self.component.values, duration)
 
     def feedback(self, watcher: PayloadWatch, elapsed: float) -> Any:
         """Return the number of samples and, once identifiable, the mass."""
@@ -255,7 +244,8 @@ class PayloadAction(WatchAction[PayloadEstimate]):
         fill_payload(result, estimate, header(self.context.now(), frame_id))
         if request.apply:
             payload = estimate.frame, estimate.mass, estimate.center_of_mass, estimate.inertia
-            await self._apply(PayloadParameters.of(*payload))
+            change = self.context.changes.change
+            await change('payload', payload=PayloadParameters.of(*payload))
 
 
 SILENCE = 0.5
@@ -278,14 +268,12 @@ class Dynamics(CommandingComponent[DynamicsParameters, Output]):
     def __init__(self, node: ManagedNode, context: RobotContext) -> None:
         super().__init__(node, context, DynamicsParameters)
         check_unique(self.values.command_joints)
-        self.parameters.add_check(self._check)
-        self.parameters.add_listener(self._changed)
+        self.parameters.add_listener(lambda _: context.begin_epoch())
         self._prepared: PreparedDynamics | None = None
         self._state: RobotState | None = None
         self._change: tuple[Robot, Any] | None = None
         self._sent, self._sent_at = 0, math.inf
         self._timer = steady_timer(node, 0.2 * SILENCE, self._watch_commands)
-        node.manage(self, self._commands_changed)
         self._torques = Output(node, JointState, '~/gravity_torques')
         self._payload = Output(node, Payload, 'payload', LATCHED)
         self._gravity = Output(node, Vector3Stamped, 'gravity', LATCHED)
@@ -298,7 +286,7 @@ class Dynamics(CommandingComponent[DynamicsParameters, Output]):
         serve(
             node, ComputeTrajectoryEfforts, '~/compute_trajectory_efforts', self._trajectory_efforts
         )
-        self._identification = PayloadAction(self, self._apply_payload)
+        self._identification = PayloadAction(self)
 
     @property
     def sends_torques(self) -> bool:
@@ -385,37 +373,15 @@ class Dynamics(CommandingComponent[DynamicsParameters, Output]):
         return [partial(robot.kernel, name) for name in ('inverse_dynamics', *names)]
 
     def details(self) -> dict[str, str]:
-        """Return payload, gravity and lifecycle state."""
-        if self.context.built is None:
-            return {}
-        request = self.context.built.request
-        mass, frame = request.payload.mass, request.payload.frame
-        return {
-            'payload': f'{mass:g} kg at {frame}' if mass else 'none',
-            'gravity [m/s^2]': ' '.join(f'{component:g}' for component in request.gravity),
-            'lifecycle': self.node.lifecycle,
-        }
+        """Return the lifecycle state."""
+        return {'lifecycle': self.node.lifecycle}
 
     def start(self) -> None:
         """Start the commands if there are command joints, and apply the payload."""
         if self.values.command_joints:
             super().start()
-        payload = self.values.payload.or_none()
+        payload = self.values.payload
         if payload.mass:
-            self.context.changes.change_and_report('payload', payload=payload)
-
-    def _check(self, values: DynamicsParameters) -> None:
-        robot = self.context.robot
-        if robot is None:
-            return
-        if values.payload.mass and values.payload.frame not in robot.frame_names:
-            self.context.names.required_frame(robot, values.payload.frame, 'payload.frame')
-        check_payload(values.payload, robot, self.context.parameters.values.largest_payload)
-
-    def _changed(self, names: frozenset[str]) -> None:
-        self.context.begin_epoch()
-        if any(name.startswith('payload.') for name in names):
-            payload = self.values.payload.or_none()
             self.context.changes.change_and_report('payload', payload=payload)
 
     # --- topics ---------------------------------------------------------------------------------
@@ -488,7 +454,7 @@ class Dynamics(CommandingComponent[DynamicsParameters, Output]):
             self.deactivate()
         self._sent = commands.published if commands else 0
 
-    def _commands_changed(self) -> None:
+    def lifecycle_changed(self) -> None:
         """Update the outputs after commands have begun or ended."""
         self.context.begin_epoch()
         self.warning = self._inactive()
@@ -551,7 +517,7 @@ class Dynamics(CommandingComponent[DynamicsParameters, Output]):
         q = robot.neutral()
         if set(motion.names) < set(robot.joint_v_indices):
             await self.context.first_state()
-            robot, q = self.context.required_robot(), self.context.latest_state().q
+            robot, q = self.context.required_robot(), self.context.inputs.latest().q
         efforts, violations = await self.context.compute(
             robot,
             [('inverse_dynamics',), ('gravity',)],
@@ -571,17 +537,9 @@ class Dynamics(CommandingComponent[DynamicsParameters, Output]):
                 robot, request.payload.header.frame_id, 'payload.header.frame_id'
             )
             payload = PayloadParameters.of(frame, mass, center, inertia)
-        await self._apply_payload(payload)
-
-    async def _apply_payload(self, payload: PayloadParameters) -> None:
-        self.parameters.settle()
         await self.context.changes.change('payload', payload=payload)
-        # Show the current payload in the parameters; storing them triggers no further change.
-        self.parameters.store(payload.by_name())
 
     async def _set_gravity(self, request: Any, response: Any) -> None:
         await self.context.first_robot()
         gravity = gravity_in_root(self.context, request.gravity)
-        self.context.parameters.settle()
         await self.context.changes.change('gravity', gravity=gravity)
-        self.context.parameters.store({'gravity': gravity})

@@ -84,7 +84,7 @@ def build(*names: str) -> Application:
     components = context.components
     start_reports(host, [Diagnostics(context, component) for component in components])
     all_nodes = [component.node for component in components]
-    check_undeclared(all_nodes, host if components[1:] else None)
+    check_undeclared(all_nodes)
     return Application(all_nodes, context)
 
 

@@ -29,7 +29,7 @@ from dynamics_ros.estimation.samples.robot_state import RobotState, describe_not
 from dynamics_ros.estimation.samples.state_buffer import NOT_FINITE, ODOMETRY, StateBuffer
 from dynamics_ros.nodes.parameters import ParameterSet
 from dynamics_ros.nodes.rclpy_private import lost_messages, take_waiting
-from dynamics_ros.nodes.reporting import Meter, NodeTime, RateLimit
+from dynamics_ros.nodes.reporting import Meter, RateLimit
 from dynamics_ros.nodes.robot_request import Built
 from dynamics_ros.parameters.robot import RobotParameters
 from dynamics_ros.reasons import Explanation, Reason
@@ -335,7 +335,7 @@ class RobotInputs:
         self.buffer: StateBuffer | None = None
         self.state: RobotState | None = None
         self._outputs_pending = False
-        self.joint_states = Meter(NodeTime(node))
+        self.joint_states = Meter(node)
         self.rate = 0.0
         self.received_any = False
         self.without_robot = 0
@@ -359,7 +359,7 @@ class RobotInputs:
         """Switch to another robot, and keep the data of joints with the same name."""
         before = self.buffer
         timeout = self._parameters.values.joint_timeout
-        buffer = StateBuffer(built.robot, built.request.locked_joints.names, timeout)
+        buffer = StateBuffer(built.robot, built.request.parameters.locked_joints.names, timeout)
         if before is not None:
             buffer.adopt(before)
         if before is None or built.robot.joint_names != before.robot.joint_names:
@@ -442,9 +442,13 @@ class RobotInputs:
             self.doubts.update(self.buffer.robot, self.buffer, self.state)
 
     def latest(self) -> RobotState:
-        """Return the latest state, as ``RobotContext.latest_state`` does; requires a robot."""
-        assert self.buffer is not None
-        state = self.buffer.state(base_required=False)
+        """Return the latest state for a service; a base without odometry is at the identity.
+
+        Raises:
+            NoStateError: there is no robot, or no complete state has arrived yet.
+            StaleStateError: the latest state is older than ``state_timeout``.
+        """
+        state = None if self.buffer is None else self.buffer.state(base_required=False)
         if state is None:
             raise NoStateError(self.waiting_for())
         limit, age = self._parameters.values.state_timeout, self.joint_states.simulated_age()

@@ -28,6 +28,7 @@ from dynamics_ros.nodes.obstacles import Obstacles
 from dynamics_ros.nodes.reporting import SearchError, TransformError, failure
 from dynamics_ros.nodes.robot_request import check_count
 from dynamics_ros.nodes.services import SERVICE_QOS, requested_state
+from dynamics_ros.nodes.workers import BusyError
 from dynamics_ros.parameters.kinematics import MAX_TIMEOUT, KinematicsParameters
 from dynamics_ros.robot import Robot
 from dynamics_ros.spatial import Transform
@@ -41,6 +42,7 @@ from dynamics_ros.wire.conversions import (
     seconds,
 )
 from dynamics_ros.wire.services import NOT_GIVEN, RequestedState, fill_positions, search_options
+from dynamics_ros_msgs.srv import ComputeInverseKinematics
 
 if TYPE_CHECKING:
     from dynamics_ros.inverse_kinematics import InverseKinematicsResult
@@ -110,10 +112,10 @@ class InverseKinematicsService:
         assert buffer is not None, 'a seed requires a buffer'
         options = search_options(request, TOLERANCES, buffer, seed.q)
         if request.avoid_collisions:
-            options['collisions'] = await self.collisions(robot)
-        targets = await self._targets(seed, request, options['position_only'])
+            options['collisions'] = await self._collisions(robot)
+        targets = await self._targets(seed, request)
         count = max(request.max_solutions, 1)
-        results, elapsed = await self.find(robot, targets, seed.q, timeout, options, count)
+        results, elapsed = await self._find(robot, targets, seed.q, timeout, options, count)
         best = results[0]
         response.position_error = best.position_error
         response.rotation_error = best.rotation_error
@@ -131,43 +133,51 @@ class InverseKinematicsService:
         response.limit_margins = array('d', [result.limit_margin for result in results])
         response.manipulabilities = array('d', [result.manipulability for result in results])
 
-    async def _targets(
-        self, seed: RequestedState, request: Any, position_only: bool
-    ) -> list[Target]:
-        """Return the targets of a request."""
-        poses, frames = request.other_targets, request.other_frames
+    async def _targets(self, seed: RequestedState, request: Any) -> list[Target]:
+        """Return the targets of a request.
+
+        Raises:
+            DynamicsRosError: a pose is invalid, or a frame is unknown.
+        """
+        poses, frames, free = request.other_targets, request.other_frames, request.position_only
         if len(frames) != len(poses):
             problem = f'{len(poses)} for {len(frames)} other_frames'
             raise InvalidArgumentError('other_targets', problem, 'one for each')
         check_count(seed.robot, len(frames), 'other_frames')
-        targets = [await self.target(seed, request.target, request.frame, position_only)]
+        targets = [await self._target(seed, request.target, request.frame, free)]
         for i, (pose, frame) in enumerate(zip(poses, frames, strict=True)):
             if not frame:
                 raise InvalidArgumentError(f'other_frames[{i}]', 'empty', 'a frame')
             names = f'other_targets[{i}]', f'other_frames[{i}]'
-            targets.append(await self.target(seed, pose, frame, position_only, *names))
+            targets.append(await self._target(seed, pose, frame, free, *names))
         return targets
 
-    async def collisions(self, robot: Robot) -> Collisions:
+    async def _collisions(self, robot: Robot) -> Collisions:
         """Return the links and obstacles that a solution keeps apart.
 
         Raises:
-            DynamicsRosError: coal is not installed, shapes cannot be read, or an obstacle is wrong.
+            InvalidArgumentError: coal is not installed, shapes cannot be read, or an obstacle is
+                wrong.
         """
         context, margin = self._context, self._component.values.collision_margin
         assert context.built is not None, 'there is a robot'
         description = context.built.description
-        links = self._obstacles.known_links(robot, description, margin)
-        if links is None:
-            links = await context.compute(
-                robot,
-                (),
-                lambda: self._obstacles.links(robot, description, margin),
-                takes_long=True,
-            )
-        return self._obstacles.around(links)
+        try:
+            links = self._obstacles.known_links(robot, description, margin)
+            if links is None:
+                links = await context.compute(
+                    robot,
+                    (),
+                    lambda: self._obstacles.links(robot, description, margin),
+                    takes_long=True,
+                )
+            return self._obstacles.around(links)
+        except BusyError:
+            raise
+        except DynamicsRosError as error:
+            raise InvalidArgumentError('avoid_collisions', str(error), 'false') from None
 
-    async def find(
+    async def _find(
         self,
         robot: Robot,
         targets: Sequence[Target],
@@ -236,27 +246,16 @@ class InverseKinematicsService:
         compute = self._context.compute
         return await compute(robot, kernels, search, takes_long=True, compiles=not prepared)
 
-    async def target(
+    async def _target(
         self,
         seed: RequestedState,
         message: PoseStamped,
         frame: str,
-        position_only: bool = False,
+        position_only: bool,
         name: str = 'target',
         frame_name: str = 'frame',
     ) -> Target:
-        """Return the target of a frame in a request.
-
-        Args:
-            seed: the seed, at which frames of the robot are evaluated.
-            message: target pose.
-            frame: name of the frame to move, with prefix; '' is the default frame.
-            position_only: whether the orientation may be missing.
-            name, frame_name: names of the fields in the request, for errors.
-
-        Raises:
-            DynamicsRosError: the pose is invalid, or a frame is unknown.
-        """
+        """Return the target of a frame of a request, with prefix; '' is the default frame."""
         names, pose = self._context.names, message.pose
         frame = (
             names.required_frame(seed.robot, frame, frame_name) if frame else self._default_frame()
@@ -322,7 +321,10 @@ CODES: dict[type[DynamicsRosError] | str, Code] = {
     'constraints': Code.INVALID_GOAL_CONSTRAINTS,
     'robot_state': Code.INVALID_ROBOT_STATE,
     'avoid_collisions': Code.COLLISION_CHECKING_UNAVAILABLE,
-    **dict.fromkeys(('fk_link_names', 'ik_link_names'), Code.INVALID_LINK_NAME),
+    'seed': Code.INVALID_ROBOT_STATE,
+    **dict.fromkeys(
+        ('fk_link_names', 'ik_link_names', 'frame', 'other_frames'), Code.INVALID_LINK_NAME
+    ),
     NoStateError: Code.INVALID_ROBOT_STATE,
     SearchError: Code.NO_IK_SOLUTION,
     TransformError: Code.FRAME_TRANSFORM_FAILURE,
@@ -335,7 +337,7 @@ def code_of(error: Exception) -> Code:
     """Return the code of MoveIt for an error."""
     key: Any = type(error)
     if isinstance(error, InvalidArgumentError):
-        key = error.argument.partition('.')[0]
+        key = error.argument.partition('.')[0].partition('[')[0]
     return CODES.get(key, Code.FAILURE)
 
 
@@ -343,14 +345,11 @@ class MoveItServices:
     """Services compute_fk and compute_ik for one group: the chain to the configured frame."""
 
     def __init__(
-        self,
-        component: Component[KinematicsParameters],
-        searches: InverseKinematicsService,
-        tip: Callable[[], str],
+        self, component: Component[KinematicsParameters], searches: InverseKinematicsService
     ) -> None:
-        """Prepare the services; ``tip`` returns the end of the group, or raises without one."""
+        """Prepare the services, of which that of inverse kinematics uses ``searches``."""
         self._component, self._context = component, component.context
-        self._searches, self._tip = searches, tip
+        self._searches = searches
 
     def offer(self) -> None:
         """Create the services.
@@ -392,62 +391,53 @@ class MoveItServices:
         return response
 
     async def _forward_kinematics(self, request: Any, response: Any) -> None:
-        state, names = await self._state(request.robot_state), self._context.names
+        context, given = self._context, _joints(request.robot_state)
+        state = await requested_state(context, given, NOT_GIVEN, argument='robot_state.joint_state')
         robot, links = state.robot, request.fk_link_names
         check_count(robot, len(links), 'fk_link_names')
         if not links:
             raise InvalidArgumentError('fk_link_names', 'empty', 'a link')
-        links = [names.required_frame(robot, link, 'fk_link_names') for link in links]
+        frames = [context.names.required_frame(robot, link, 'fk_link_names') for link in links]
         frame_id = request.header.frame_id
         located = await self._searches.locate(state, frame_id, 'header.frame_id')
-        poses = await self._context.compute(
+        poses = await context.compute(
             robot,
-            [('forward_kinematics', link) for link in links],
-            lambda: [robot.forward_kinematics(state.q, link) for link in links],
+            [('forward_kinematics', frame) for frame in frames],
+            lambda: [robot.forward_kinematics(state.q, frame) for frame in frames],
         )
-        header_frame = frame_id or self._context.root_frame_id()
+        header_frame = frame_id or context.root_frame_id()
         to_frame = Transform.from_array(located).inverse().array()
-        for link, pose in zip(request.fk_link_names, poses, strict=True):
+        for link, pose in zip(links, poses, strict=True):
             response.pose_stamped.append(pose_stamped(state.stamp, header_frame, to_frame @ pose))
             response.fk_link_names.append(link)
 
     async def _inverse_kinematics(self, request: Any, response: Any) -> None:
-        searches, defaults = self._searches, self._component.values.inverse_kinematics
+        """Answer by the service of this package."""
         kinds = 'joint', 'position', 'orientation', 'visibility'
         if given := [kind for kind in kinds if getattr(request.constraints, f'{kind}_constraints')]:
             raise InvalidArgumentError('constraints', f'{" and ".join(given)} constraints', 'none')
-        seed = await self._state(request.robot_state, seconds(request.timeout))
-        robot, poses = seed.robot, request.pose_stamped_vector or [request.pose_stamped]
-        check_count(robot, len(poses), 'pose_stamped_vector')
+        poses = list(request.pose_stamped_vector) or [request.pose_stamped]
         several = request.pose_stamped_vector and request.ik_link_names
-        links = several or [request.ik_link_name or self._tip()]
-        if len(links) != len(poses) or not all(links):
+        links = list(several or [request.ik_link_name])
+        if len(links) != len(poses):
             problem = f'{len(links)} for {len(poses)} poses'
             raise InvalidArgumentError('ik_link_names', problem, 'one for each')
-        targets = [
-            await searches.target(seed, pose, link, name='pose_stamped', frame_name='ik_link_names')
-            for link, pose in zip(links, poses, strict=True)
-        ]
-        limit = defaults.time_limit(min(seconds(request.timeout), MAX_TIMEOUT))
-        options: dict[str, Any] = {**TOLERANCES}
-        if request.avoid_collisions:
-            try:
-                options['collisions'] = await searches.collisions(robot)
-            except DynamicsRosError as error:
-                raise InvalidArgumentError('avoid_collisions', str(error), 'false') from None
-        (best,), _ = await searches.find(robot, targets, seed.q, limit, options)
-        if not best.success:
-            raise SearchError.of(best)
-        solution = response.solution.joint_state
-        fill_positions(solution, robot, seed.stamp, best.q)
-        solution.header.frame_id = self._context.root_frame_id()
+        asked, answer = ComputeInverseKinematics.Request(), ComputeInverseKinematics.Response()
+        asked.target, *asked.other_targets = poses
+        asked.frame, *asked.other_frames = links
+        asked.seed, asked.avoid_collisions = _joints(request.robot_state), request.avoid_collisions
+        asked.timeout = duration_message(min(seconds(request.timeout), MAX_TIMEOUT))
+        await self._searches.answer(asked, answer)
+        if answer.result.message:
+            raise SearchError('unreachable', answer.result.message)
+        answer.solution.header.frame_id = self._context.root_frame_id()
+        response.solution.joint_state = answer.solution
 
-    async def _state(self, message: Any, limit: float = 0.0) -> RequestedState:
-        if message.multi_dof_joint_state.joint_names:
-            name = 'robot_state.multi_dof_joint_state'
-            raise InvalidArgumentError(name, 'not supported', 'none')
-        return await requested_state(
-            *(self._context, message.joint_state, NOT_GIVEN),
-            argument='robot_state.joint_state',
-            limit=limit,
-        )
+
+def _joints(state: Any) -> JointState:
+    """Return the joint state of a robot state of MoveIt."""
+    if state.multi_dof_joint_state.joint_names:
+        name = 'robot_state.multi_dof_joint_state'
+        raise InvalidArgumentError(name, 'not supported', 'none')
+    joints: JointState = state.joint_state
+    return joints

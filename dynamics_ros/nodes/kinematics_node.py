@@ -123,7 +123,7 @@ class Kinematics(Component[KinematicsParameters]):
         qualities = {'/tf': RELIABLE, '/tf_static': LATCHED} if self.values.publish_tf else {}
         self._tf = {x: Output(node, tf_message(), x, qos) for x, qos in qualities.items()}
         self._searches = InverseKinematicsService(self, self._default_frame)
-        self.moveit = MoveItServices(self, self._searches, self._default_frame)
+        self.moveit = MoveItServices(self, self._searches)
         if self.values.moveit_services:
             self.moveit.offer()
         search, poses = self._searches.answer, self._forward_kinematics

@@ -67,9 +67,10 @@ def other_publishers(node: Node, topic: str) -> list[str]:
 
 
 class ManagedNode(LifecycleNodeMixin, GuardedNode):
-    """Managed node; what it does in its transitions is given by ``manage``.
+    """Managed node, whose transitions call its component.
 
     Attributes:
+        commander: the component, which sets this.
         lifecycle: 'unconfigured', 'inactive', 'active' or 'finalized'.
         refusal: why the last transition failed; '' if it succeeded.
     """
@@ -86,14 +87,8 @@ class ManagedNode(LifecycleNodeMixin, GuardedNode):
             self.guard_service(service)
         self.lifecycle = UNCONFIGURED
         self.refusal = Explanation(Reason.OK, '')
-        self._commander: CommandingComponent[Any, Any] | None = None
+        self.commander: CommandingComponent[Any, Any]
         self._started = time.monotonic()
-        self._on_change: Callable[[], None] = lambda: None
-
-    @property
-    def _managed(self) -> CommandingComponent[Any, Any]:
-        assert self._commander is not None, 'manage() has been called before the node spins'
-        return self._commander
 
     def inactive(self) -> Explanation:
         """Return the lifecycle state, and why the last transition failed; empty if active."""
@@ -106,17 +101,6 @@ class ManagedNode(LifecycleNodeMixin, GuardedNode):
     def active(self) -> bool:
         """Whether commands may be sent."""
         return self.lifecycle == ACTIVE
-
-    def manage(
-        self, commander: CommandingComponent[Any, Any], on_change: Callable[[], None] = lambda: None
-    ) -> None:
-        """Set what the transitions call, once, before the node spins.
-
-        Args:
-            commander: its methods are called in the transitions.
-            on_change: called after each transition.
-        """
-        self._commander, self._on_change = commander, on_change
 
     def begin(self, autostart: bool) -> None:
         """Configure and activate the node with ``autostart``; otherwise log how to do it."""
@@ -166,7 +150,7 @@ class ManagedNode(LifecycleNodeMixin, GuardedNode):
                 text = f'waits for up to {LEASE:g} s, in case it has died: {others}'
                 self.refusal = Explanation(Reason.OTHER_PUBLISHERS, text)
                 self.get_logger().warning(self.refusal)
-                self._on_change()
+                self.commander.lifecycle_changed()
             known = now - self._started > DISCOVERY
             over = not others or now - start > LEASE
             if self.lifecycle != INACTIVE or (known and over):
@@ -180,13 +164,13 @@ class ManagedNode(LifecycleNodeMixin, GuardedNode):
 
     def _others(self) -> str:
         """Other publishers of the commands that this node is to send; '' if there are none."""
-        topic = self._managed.exclusive_topic
+        topic = self.commander.exclusive_topic
         others = other_publishers(self, topic) if topic else []
         return f'{", ".join(others)} publishes on {topic}' if others else ''
 
     def end(self) -> None:
         """Deactivate the node before the process ends, which brings the robot to rest."""
-        if self._commander is not None and self.active:
+        if self.active:
             self.trigger_deactivate()
 
     def give_up(self, reason: Explanation) -> None:
@@ -194,7 +178,7 @@ class ManagedNode(LifecycleNodeMixin, GuardedNode):
         self.get_logger().error(reason)
         self.trigger_deactivate()
         self.refusal = reason
-        self._on_change()
+        self.commander.lifecycle_changed()
 
     def destroy_node(self) -> None:
         """Destroy the node and its state machine."""
@@ -228,25 +212,25 @@ class ManagedNode(LifecycleNodeMixin, GuardedNode):
             result = TransitionCallbackReturn.SUCCESS
         if verb == RECOVER:
             self.refusal = before  # of the transition that failed
-        self._on_change()
+        self.commander.lifecycle_changed()
         return result
 
     def _run(self, verb: str) -> None:
         """Call the commander for a transition."""
         if verb == 'configure':
-            self._managed.configure()
+            self.commander.configure()
         elif verb == 'activate':
             if others := self._others():
                 expected = 'its end, or allow_other_publishers beside a multiplexer'
                 raise InvalidArgumentError('commands', others, expected)
-            self._managed.activate()
+            self.commander.activate()
         else:
             # Set first: while ``deactivate`` sends the commands of the stop, nothing else may send.
             was_active, self.lifecycle = self.active, INACTIVE
             if was_active:
-                self._managed.deactivate()
+                self.commander.deactivate()
             if verb != 'deactivate':
-                self._managed.cleanup()
+                self.commander.cleanup()
 
     on_configure = partialmethod(_transition, 'configure', INACTIVE)
     on_activate = partialmethod(_transition, 'activate', ACTIVE)
@@ -268,6 +252,10 @@ class CommandingComponent(Component[Settings], Generic[Settings, Topic]):
     def __init__(self, node: ManagedNode, context: RobotContext, settings: type[Settings]) -> None:
         super().__init__(node, context, settings)
         self.commands: Topic | None = None
+        node.commander = self
+
+    def lifecycle_changed(self) -> None:
+        """Report that the lifecycle state, or the reason why it is not active, has changed."""
 
     def start(self) -> None:
         """Configure and activate the node if ``autostart`` is set."""

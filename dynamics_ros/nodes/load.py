@@ -8,6 +8,8 @@ import math
 from typing import Any
 
 from geometry_msgs.msg import Vector3Stamped
+from rclpy.clock import JumpThreshold
+from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.time import Time
 
@@ -16,7 +18,6 @@ from dynamics_ros.nodes.context import RobotContext
 from dynamics_ros.nodes.outputs import LATCHED
 from dynamics_ros.nodes.reporting import (
     MIDDLEWARE_ERRORS,
-    NodeTime,
     TransformError,
     age,
     describe_error,
@@ -61,7 +62,6 @@ class LoadSubscriber:
             context.changes.report('gravity', error)
             return
         context.changes.change_and_report('gravity', gravity=gravity)
-        context.parameters.store({'gravity': gravity})
 
 
 def gravity_in_root(context: RobotContext, message: Vector3Stamped) -> tuple[float, ...]:
@@ -97,8 +97,11 @@ class Transforms:
         self._node = node
         self._buffer: Any = None
         self._listener: Any = None
-        self._time = NodeTime(node, on_reset=self._clear)
         self._refusal = ''
+        self._clock: Any = node.get_clock()
+        back = JumpThreshold(min_forward=None, min_backward=Duration(nanoseconds=-1))
+        # Old transforms would hide those of after a reset.
+        self._jumps = self._clock.create_jump_callback(back, post_callback=self._clear)
 
     def _subscribe(self) -> None:
         if self._refusal:
@@ -118,8 +121,7 @@ class Transforms:
             self._refusal = f'tf cannot be listened to: {describe_error(error)}'
             raise TransformError(self._refusal) from None
 
-    def _clear(self) -> None:
-        """Clear the buffer after the clock went back: old transforms would hide the new ones."""
+    def _clear(self, _jump: object) -> None:
         if self._buffer is not None:
             self._buffer.clear()
 
@@ -149,7 +151,7 @@ class Transforms:
                 f'{child!r} is no frame of the model, and tf does not know it: {error}'
             ) from None
         stamp = Time.from_msg(message.header.stamp).nanoseconds
-        old = age(self._time.now(), stamp, ahead=max_age) if stamp else 0.0
+        old = age(self._clock.now().nanoseconds, stamp, ahead=max_age) if stamp else 0.0
         if old > max_age:
             what = 'older than' if math.isfinite(old) else 'ahead of now by more than'
             # States the stamp, not the age: a text that always changes would fill the log.

@@ -9,13 +9,10 @@ is a group, and its name a prefix: ``observer.gain``.
 from __future__ import annotations
 
 import os
-import re
-import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Generic
 from weakref import WeakKeyDictionary
@@ -28,7 +25,6 @@ from rcl_interfaces.msg import (
 from rclpy.exceptions import ParameterNotDeclaredException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
-from yaml import YAMLError
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, meant
 from dynamics_ros.nodes.rclpy_private import given_parameters
@@ -115,11 +111,6 @@ class ParameterSet(Generic[Settings]):
         It is called at once, or, for further changes within ``PERIOD``, once for all of them.
         """
         self._listeners.append(listener)
-
-    def settle(self) -> None:
-        """Call the listeners for waiting changes now, before a request that came after them."""
-        if self._changed:
-            self._call_listeners()
 
     def store(self, values: Mapping[str, Any]) -> None:
         """Set values by name without calling the listeners, for a caller that applies them itself.
@@ -244,74 +235,29 @@ _declared: WeakKeyDictionary[Node, dict[str, Declared]] = WeakKeyDictionary()
 """Parameters of each node that its parameter sets have declared, by name."""
 
 
-FILE_OPTION = '--params-file'
-
 SECTION = 'ros__parameters'
 
 
-def ineffective_files(arguments: Sequence[str], nodes: Sequence[str]) -> Iterator[str]:
-    """Return a sentence for each parameter file without a section for a node of this process.
-
-    Args:
-        arguments: arguments of the command line, which ROS has accepted.
-        nodes: fully qualified names of the nodes.
-    """
-    for option, file in pairwise(arguments):
-        if option != FILE_OPTION:
-            continue
-        sections: list[str] = []
-        with suppress(OSError, UnicodeDecodeError, YAMLError):  # ROS has read it
-            sections = list(_sections(read_yaml(file), ''))
-        # ** is any number of names of namespaces, * one of them.
-        escaped = [re.escape(x).replace(r'/\*\*', '.*') for x in sections]
-        patterns = [x.replace(r'\*', '[^/]*') for x in escaped]
-        if sections and not any(re.fullmatch(x, node) for x in patterns for node in nodes):
-            yield (
-                f'{FILE_OPTION} {file} has no effect: it has the sections {", ".join(sections)}, '
-                f'none of which is for {", ".join(nodes)}{meant(sections[0], nodes)}'
-            )
-
-
-def _sections(content: Any, path: str) -> Iterator[str]:
-    """Return the names of nodes with parameters, of nested namespaces too."""
-    for key, value in content.items() if isinstance(content, Mapping) else ():
-        if key == SECTION:
-            yield path
-        else:
-            yield from _sections(value, f'{path}/{str(key).strip("/")}')
-
-
-def check_undeclared(nodes: Sequence[Node], host: Node | None = None) -> None:
-    """Warn of unknown parameters and unused files; name unknown parameters in later requests.
+def check_undeclared(nodes: Sequence[Node]) -> None:
+    """Warn of unknown parameters; name unknown parameters in later requests.
 
     A parameter that is given for all nodes of a process may be known to only one of them.
 
     Args:
         nodes: all nodes of this process, after the declaration of their parameters.
-        host: node with the parameters of the robot, if there are several nodes. A parameter of the
-            host that is given for another node causes a warning if the values differ.
 
     Raises:
         InvalidArgumentError: a parameter of an earlier version is given.
     """
-    for warning in ineffective_files(sys.argv, [node.get_fully_qualified_name() for node in nodes]):
-        nodes[0].get_logger().warning(warning)
     known = [name for node in nodes for name in _names(node)]
     warned = set(known)
     for node in nodes:
         outputs = f'qos_overrides.{node.get_fully_qualified_name()}/'
-        for name, given in given_parameters(node).items():
+        for name in given_parameters(node):
             if name not in known and (instead := instead_of(name)):
                 raise InvalidArgumentError(name, 'is no parameter any more', instead)
-            if node.has_parameter(name) or name.startswith(outputs):
-                continue  # outputs of frames are created with the robot
-            if host is not None and host.has_parameter(name):
-                if _comparable(given.value) != _comparable(host.get_parameter(name).value):
-                    node.get_logger().warning(
-                        f'{name!r} is a parameter of {host.get_name()} in this process: '
-                        'not used here'
-                    )
-            elif name not in warned:
+            # Outputs of frames are created with the robot.
+            if name not in warned and not name.startswith(outputs):
                 warned.add(name)
                 node.get_logger().warning(undeclared(name, known))
     for node in nodes:
@@ -345,10 +291,3 @@ def _checked_parameters(node: Node, requested: list[Parameter[Any]]) -> list[Par
 
 def _names(node: Node) -> list[str]:
     return list(node.get_parameters_by_prefix(''))
-
-
-def _comparable(value: Any) -> Any:
-    """Convert a value for comparison; an empty list in a file has no type and is read as None."""
-    if value is None:
-        return []
-    return value if isinstance(value, bool | int | float | str) else list(value)

@@ -15,10 +15,9 @@ import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import NoReturn, Protocol
+from typing import Any, NamedTuple, NoReturn
 
 import rclpy
 from rclpy.action import ActionServer
@@ -128,22 +127,15 @@ MAX_RESPONSES = 64
 that has left."""
 
 
-class Startable(Protocol):
-    """Interface of an application that starts its work after the executor has been created."""
+class Application(NamedTuple):
+    """Nodes of a process, and the object that works for them.
 
-    def start(self, executor: Executor) -> None:
-        """Start; called as the first task of the executor."""
-
-    def end(self) -> None:
-        """Send the last messages before the process ends, after the executor has stopped."""
-
-
-@dataclass(frozen=True)
-class Application:
-    """Nodes of a process and the context that is started with them."""
+    Its ``start(executor)`` is the first task of the executor; its ``end()`` sends the last messages
+    after the executor has stopped.
+    """
 
     nodes: Sequence[Node]
-    context: Startable
+    context: Any
 
 
 def run(build: Callable[[], Application], arguments: Sequence[str] | None = None) -> NoReturn:

@@ -17,8 +17,7 @@ from functools import wraps
 from inspect import iscoroutine
 from typing import Any, cast
 
-from rclpy.clock import Clock, ClockType, JumpThreshold
-from rclpy.duration import Duration
+from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import NameValidationException
 from rclpy.executors import Executor
 from rclpy.impl.rcutils_logger import RcutilsLogger
@@ -48,15 +47,9 @@ _SOURCE_LOCATION = re.compile(r'\s*, at \S+:\d+')
 """Source location in an error text of ROS, which does not help users."""
 
 
-_WITHOUT_LOG = 'logging directory'
-_LOG_REMEDY = '; set HOME or ROS_LOG_DIR to a folder that may be written'
-"""Remedy for system services, which often have no HOME, where ROS writes its logs."""
-
-
 def describe_error(error: BaseException) -> str:
-    """Return the text of an error as one line, with the remedy if it is known."""
-    text = ' '.join(_SOURCE_LOCATION.sub('', str(error)).split())
-    return text + _LOG_REMEDY if _WITHOUT_LOG in text else text
+    """Return the text of an error as one line."""
+    return ' '.join(_SOURCE_LOCATION.sub('', str(error)).split())
 
 
 def age(now: int, then: int, ahead: float = 0.0) -> float:
@@ -75,37 +68,6 @@ def steady_timer(node: Node, period: float, callback: Callable[[], object]) -> T
     return node.create_timer(period, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
 
-class NodeTime:
-    """Clock of a node, with detection of resets.
-
-    Attributes:
-        simulated: whether the time comes from the topic /clock.
-    """
-
-    def __init__(self, node: Node, on_reset: Callable[[], object] = lambda: None) -> None:
-        """Observe the clock.
-
-        Args:
-            node: node of the clock.
-            on_reset: called when the time goes back, or when its source changes.
-        """
-        self._clock: Any = node.get_clock()
-        self._on_reset = on_reset
-        self.simulated = bool(self._clock.ros_time_is_active)
-        threshold = JumpThreshold(
-            min_forward=None, min_backward=Duration(nanoseconds=-1), on_clock_change=True
-        )
-        self._handle = self._clock.create_jump_callback(threshold, post_callback=self._jumped)
-
-    def now(self) -> int:
-        """Return the time [ns]."""
-        return int(self._clock.now().nanoseconds)
-
-    def _jumped(self, _jump: object) -> None:
-        self.simulated = bool(self._clock.ros_time_is_active)
-        self._on_reset()
-
-
 class Meter:
     """Counts events, and measures their rate and the age of the last one.
 
@@ -113,10 +75,10 @@ class Meter:
         count: number of events.
     """
 
-    def __init__(self, clock: NodeTime) -> None:
-        """Start to count, with the clock of the node."""
+    def __init__(self, node: Node) -> None:
+        """Start to count, with the clock of a node."""
         self.count = 0
-        self._clock = clock
+        self._clock: Any = node.get_clock()
         self._last = -math.inf
         self._stamp: int | None = None
         self._counted = 0
@@ -126,8 +88,8 @@ class Meter:
         """Count one event at the time ``now`` of the steady clock [s]."""
         self.count += 1
         self._last = now
-        if self._clock.simulated:
-            self._stamp = self._clock.now()
+        if self._clock.ros_time_is_active:
+            self._stamp = self._clock.now().nanoseconds
 
     def age(self) -> float:
         """Return the time since the last event [s]; infinite before the first."""
@@ -135,9 +97,10 @@ class Meter:
 
     def simulated_age(self) -> float:
         """Return the age in simulated time, if the clock is simulated; infinite after a reset."""
-        if not self._clock.simulated:
+        if not self._clock.ros_time_is_active:
             return self.age()
-        return math.inf if self._stamp is None else age(self._clock.now(), self._stamp)
+        now = self._clock.now().nanoseconds
+        return math.inf if self._stamp is None else age(now, self._stamp)
 
     def take_rate(self) -> float:
         """Return the rate of events since the previous call [Hz]."""

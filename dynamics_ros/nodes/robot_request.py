@@ -26,7 +26,7 @@ from dynamics_ros.model.description import Loop, RobotDescription
 from dynamics_ros.model.formats import read_any
 from dynamics_ros.model.urdf import read_urdf
 from dynamics_ros.parameters.dynamics import NO_PAYLOAD, PayloadParameters
-from dynamics_ros.parameters.robot import LockedJointParameters
+from dynamics_ros.parameters.robot import RobotParameters
 from dynamics_ros.robot import Robot
 from dynamics_ros.settings import MAX_GRAVITY, check_frame_id, declared
 
@@ -146,37 +146,21 @@ class DescriptionFile(NamedTuple):
             raise ModelError(FILE, str(error)) from error
 
 
-NO_LOCKED_JOINTS = LockedJointParameters()
-
-
 @dataclass(frozen=True)
 class RobotRequest:
-    """Everything that determines the robot; without a description there is no robot yet."""
+    """Everything that determines the robot; without a description there is no robot yet.
 
+    Attributes:
+        parameters: parameters of the robot, most of which are fixed at start.
+        description: contents or file of the description.
+        gravity: acceleration of free fall in the root frame (3) [m/s^2].
+        payload: the payload.
+    """
+
+    parameters: RobotParameters
     description: str | DescriptionFile = ''
-    root_joint: str = 'fixed'
-    locked_joints: LockedJointParameters = NO_LOCKED_JOINTS
-    loops: tuple[str, ...] = ()
-    passive_joints: tuple[str, ...] = ()
-    gravity: tuple[float, ...] = (0.0, 0.0, -9.81)
-    backend: str = 'auto'
+    gravity: tuple[float, ...] = RobotParameters.gravity
     payload: PayloadParameters = NO_PAYLOAD
-    largest_payload: float = 0.0
-
-    def without_load(self) -> RobotRequest:
-        """Return the request without payload and with the gravity of the default."""
-        return replace(self, payload=NO_PAYLOAD, largest_payload=0.0, gravity=RobotRequest.gravity)
-
-
-OF_PARAMETERS = [
-    'root_joint',
-    'backend',
-    'largest_payload',
-    'locked_joints',
-    'loops',
-    'passive_joints',
-]
-"""Values of a request that are parameters of the same name, besides gravity."""
 
 
 @dataclass
@@ -196,16 +180,19 @@ class Built:
     prepared: Sequence[Any] = ()
 
     def details(self) -> dict[str, str]:
-        """Return properties of the robot and of its kernels, for diagnostics."""
+        """Return robot, payload, gravity and kernels, for diagnostics."""
         kernels, model = self.robot.kernels.values(), self.robot.model
         doubts = [
             *filter(None, (*self.description.robot.doubts, *model.warnings, model.doubt)),
             *([ALL_DRIVEN] if model.loops and not model.passive_joints else []),
         ]
         loops = {'closed loops': '; '.join(' '.join(loop) for loop in model.loops)}
+        payload = self.request.payload
         return {
             **(loops if model.loops else {}),
             'robot': self.robot.name,
+            'payload': f'{payload.mass:g} kg at {payload.frame}' if payload.mass else 'none',
+            'gravity [m/s^2]': ' '.join(f'{component:g}' for component in self.request.gravity),
             'degrees of freedom': str(self.robot.nv),
             'warnings about the description': '; '.join(doubts) or 'none',
             'kernel back end': ', '.join(sorted({kernel.backend for kernel in kernels})),
@@ -225,25 +212,26 @@ def make_robot(request: RobotRequest, latest: Built | None = None) -> Built:
     """
     if latest is not None and latest.request == request:
         return replace(latest)
-    if latest is not None and latest.request.without_load() == request.without_load():
+    parameters = request.parameters
+    if latest is not None and latest.request.description == request.description:
         robot, description = latest.robot, latest.description
     else:
         if latest is not None:
             # Compile in another process, so that messages of the current robot are not delayed.
             compile_process.enable()
-        given, joints = request.description, request.locked_joints
+        given, joints = request.description, parameters.locked_joints
         if isinstance(given, DescriptionFile):
             description = given.read()
         else:
             description = Description(read_description(given), given)
         locked = dict(zip(joints.names, joints.positions, strict=True))
-        closed = description.robot.with_loops(request.loops, request.passive_joints)
-        model = build_model(closed, request.root_joint, request.gravity, locked)
-        robot = Robot(model, backend=request.backend, adjustable=True)
+        closed = description.robot.with_loops(parameters.loops, parameters.passive_joints)
+        model = build_model(closed, parameters.root_joint, request.gravity, locked)
+        robot = Robot(model, backend=parameters.backend, adjustable=True)
     payload = request.payload
     if tuple(robot.model.gravity) != request.gravity:
         robot = robot.with_gravity(request.gravity)
-    check_payload(payload, robot, request.largest_payload)
+    check_payload(payload, robot, parameters.largest_payload)
     if payload.mass and not payload.frame:
         expected = f'the frame that carries the {payload.mass:g} kg'
         raise InvalidArgumentError('payload.frame', 'is empty', expected)
@@ -287,16 +275,6 @@ def check_gravity(argument: str, gravity: Sequence[float] | NDArray[np.float64])
     if size > MAX_GRAVITY:
         expected = f'up to {MAX_GRAVITY:g} m/s^2'
         raise InvalidArgumentError(argument, f'has {size:g} m/s^2', expected)
-
-
-def check_loops(loops: Sequence[str]) -> None:
-    """Refuse loops that are not ``frame other [kind]``, whatever the robot.
-
-    Raises:
-        InvalidArgumentError: one is not.
-    """
-    for loop in loops:
-        Loop.of(loop)
 
 
 def approached(request: RobotRequest, wanted: RobotRequest, dt: float) -> RobotRequest:
@@ -357,13 +335,17 @@ def read_description(text: str) -> RobotDescription:
         raise ModelError('robot_description', f'{type(error).__name__}: {error}') from error
 
 
-def check_locked_joints(values: LockedJointParameters) -> None:
-    """Check that names and positions of locked joints match.
+def check_parameters(values: RobotParameters) -> None:
+    """Check gravity, loops and locked joints, whatever the robot.
 
     Raises:
-        InvalidArgumentError: their lengths differ, or a joint is named twice.
+        InvalidArgumentError: gravity exceeds ``MAX_GRAVITY``, a loop is not ``frame other [kind]``,
+            or names and positions of locked joints do not match.
     """
-    names, positions = values.names, values.positions
+    check_gravity('gravity', values.gravity)
+    for loop in values.loops:
+        Loop.of(loop)
+    names, positions = values.locked_joints.names, values.locked_joints.positions
     if len(names) != len(positions):
         problem = f'{len(names)} names and {len(positions)} positions'
         raise InvalidArgumentError('locked_joints', problem, 'as many of one as of the other')

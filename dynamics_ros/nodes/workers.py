@@ -5,9 +5,9 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from typing import Any, TypeVar
 
 from rclpy.executors import Executor
@@ -33,36 +33,7 @@ class SupersededError(DynamicsRosError):
 
 
 MAX_QUEUED = 64
-"""Maximum number of requests in the queue of a worker."""
-
-
-class Worker(ThreadPoolExecutor):
-    """Thread that runs functions in order, and in turn with them those that prepare for later ones.
-
-    Attributes:
-        waiting: number of requests whose functions are queued or run.
-    """
-
-    def __init__(self, name: str) -> None:
-        super().__init__(1, name)
-        self.waiting = 0
-        self._preparing: object = None
-
-    def prepare(self, functions: Iterable[Callable[[], object]]) -> None:
-        """Replace the functions that prepare for requests, which wait for one of them at most.
-
-        Their errors are reported when a request repeats the computation.
-        """
-        left = list(functions)[::-1]
-        self._preparing = left
-
-        def next_one() -> None:
-            if left and self._preparing is left:
-                with suppress(Exception):
-                    left.pop()()
-                self.submit(next_one)
-
-        self.submit(next_one)
+"""Maximum number of requests that are queued or run in a worker."""
 
 
 FIRST_INPUT_TIMEOUT = 5.0
@@ -88,15 +59,19 @@ class Threads:
 
     Attributes:
         searches: computes requests that take long, with kernels that exist.
-        builder: compiles kernels for requests, before they come too, and computes with them.
+        builder: compiles kernels for requests and computes with them.
         changes: builds robots; a payload that has to be undone does not wait for requests.
     """
 
     def __init__(self, node: Node) -> None:
         """Start the threads; ``executor`` has to be set before anything is submitted."""
         self.executor: Executor | None = None
-        self.searches, self.builder = Worker('searches'), Worker('builder')
-        self.changes = Worker('changes')
+        self.searches, self.builder, self.changes, self._preparing = (
+            ThreadPoolExecutor(1, name)
+            for name in ('searches', 'builder', 'changes', 'preparations')
+        )
+        self._queued: Counter[ThreadPoolExecutor] = Counter()
+        self._prepared: list[Any] = []
         self._waiting: list[tuple[Callable[[], bool], float, Future[None]]] = []
         self._timer = steady_timer(node, CHECK_PERIOD, self._check)
         self._timer.cancel()
@@ -115,20 +90,29 @@ class Threads:
         assert self.executor is not None, 'the context has been started'
         return Future(executor=self.executor)
 
-    def submit(self, worker: Worker, function: Callable[[], Result]) -> Future[Result]:
+    def prepare(self, functions: Iterable[Callable[[], object]]) -> None:
+        """Replace the functions that prepare for requests, which do not wait for them.
+
+        Their errors are reported when a request repeats the computation.
+        """
+        for one in self._prepared:
+            one.cancel()
+        self._prepared = [self._preparing.submit(function) for function in functions]
+
+    def submit(self, worker: ThreadPoolExecutor, function: Callable[[], Result]) -> Future[Result]:
         """Run a function in the thread of a worker.
 
         Raises:
             BusyError: too many requests wait already.
         """
-        if worker is not self.changes and worker.waiting >= MAX_QUEUED:
+        if worker is not self.changes and self._queued[worker] >= MAX_QUEUED:
             raise BusyError('too many requests are waiting; try again later')
         executor, future = self.executor, self.future()
         assert executor is not None
-        worker.waiting += 1
+        self._queued[worker] += 1
 
         def complete(done: Callable[[Any], object], value: Any) -> None:
-            worker.waiting -= 1
+            self._queued[worker] -= 1
             done(value)
             self.resume()
 

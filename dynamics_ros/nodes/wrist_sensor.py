@@ -230,7 +230,7 @@ class WristSensorInput:
 
     def _tare(self, _request: Any, response: Any) -> Any:
         """Take the present wrench for zero."""
-        state, sensor = self._context.latest_state(), self._sensor
+        state, sensor = self._context.inputs.latest(), self._sensor
         if self.problem or sensor is None or not np.isfinite(sensor.wrench).all():
             raise NoStateError(self.problem or 'nothing has been measured yet')
         if (np.abs(state.v) > MAX_STATIC_SPEED * motion_scales(sensor.robot)).any():

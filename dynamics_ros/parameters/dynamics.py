@@ -4,8 +4,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,26 +21,20 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class PayloadParameters:
-    """Payload of the robot at start; the service set_payload changes these parameters."""
+    """Payload of the robot at start; ~/set_payload and ~/identify_payload set another one."""
 
-    frame: str = parameter('', 'Frame of the model to which the payload is fixed')
-    mass: float = parameter(
-        0.0, 'Mass, up to largest_payload; 0: no payload', 'kg', (0.0, MAX_PAYLOAD)
-    )
-    center_of_mass: tuple[float, ...] = parameter(
+    frame: str = fixed('', 'Frame of the model to which the payload is fixed')
+    mass: float = fixed(0.0, 'Mass, up to largest_payload; 0: no payload', 'kg', (0.0, MAX_PAYLOAD))
+    center_of_mass: tuple[float, ...] = fixed(
         (0.0, 0.0, 0.0), 'Centre of mass in that frame', 'm', (-10.0, 10.0), sizes=(3,)
     )
-    inertia: tuple[float, ...] = parameter(
+    inertia: tuple[float, ...] = fixed(
         (0.0, 0.0, 0.0, 0.0, 0.0, 0.0),
         'Inertia about the centre of mass, axes of that frame: ixx ixy ixz iyy iyz izz',
         'kg m^2',
         (-1e6, 1e6),
         sizes=(6,),
     )
-
-    def or_none(self) -> PayloadParameters:
-        """Return the payload, or ``NO_PAYLOAD`` if its mass is zero."""
-        return self if self.mass else NO_PAYLOAD
 
     def weightless(self) -> PayloadParameters:
         """Return the payload without its mass."""
@@ -82,10 +75,6 @@ class PayloadParameters:
         upper = (inertia[i][j] for i in range(3) for j in range(i, 3))
         values = tuple(float(value) for value in upper)
         return cls(frame, float(mass), tuple(float(c) for c in center), values)
-
-    def by_name(self) -> dict[str, Any]:
-        """Return the values by the names of their parameters."""
-        return {f'payload.{item.name}': getattr(self, item.name) for item in fields(self)}
 
 
 NO_PAYLOAD = PayloadParameters()

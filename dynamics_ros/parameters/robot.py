@@ -182,20 +182,20 @@ class LockedJointParameters:
 class RobotParameters(DescriptionParameters):
     """Parameters of the robot and its state; shared by all nodes of a process."""
 
-    robot_description: str = parameter('', 'URDF as XML text. Empty: robot_description_file')
-    root_joint: str = parameter(
+    robot_description: str = fixed('', 'URDF as XML text. Empty: robot_description_file')
+    root_joint: str = fixed(
         'fixed',
         'Joint between the world and the root link. floating and planar need the topic odom',
         choices=('fixed', 'floating', 'planar'),
     )
     locked_joints: LockedJointParameters = field(default_factory=LockedJointParameters)
-    loops: tuple[str, ...] = parameter(
+    loops: tuple[str, ...] = fixed(
         (),
         'Frames that joints hold together beside those of the tree, each frame other [kind] '
         'without prefix. position (the default): the origins; pose: the poses; revolute: the '
         'origins and z axes. Those of MJCF are known',
     )
-    passive_joints: tuple[str, ...] = parameter(
+    passive_joints: tuple[str, ...] = fixed(
         (),
         'Joints of loops that have no motor, so that they get no torque. Those of MJCF are known',
     )
@@ -206,21 +206,22 @@ class RobotParameters(DescriptionParameters):
         minimum=1e-6,
         maximum=1.0,
     )
-    gravity: tuple[float, ...] = parameter(
+    gravity: tuple[float, ...] = fixed(
         (0.0, 0.0, -9.81),
-        'Acceleration of free fall in the root frame',
+        'Acceleration of free fall in the root frame at start; ~/set_gravity of dynamics_node sets '
+        'another one',
         'm/s^2',
         (-MAX_GRAVITY, MAX_GRAVITY),
         sizes=(3,),
     )
-    largest_payload: float = parameter(
+    largest_payload: float = fixed(
         0.0,
         'Largest accepted mass of a payload, from any source; 0: the mass of the robot without '
         'payload',
         'kg',
         (0.0, MAX_PAYLOAD),
     )
-    backend: str = parameter(
+    backend: str = fixed(
         'auto',
         'Back end of the kernels. llvm: machine code; python: Python; auto: the fastest available',
         choices=('auto', 'llvm', 'python'),

@@ -185,19 +185,6 @@ def test_what_ros_cannot_read_is_named(tmp_path, arguments, problem, expected):
     assert not re.search(r'\n|, at \S+:\d', str(refusal.value))
 
 
-@pytest.mark.ros
-def test_a_parameter_file_without_a_section_for_the_process_is_named(tmp_path):
-    arguments = parameter_file(tmp_path, 'contact_nod', gravity=[0.0, 0.0, -1.5])
-    node = NodeProcess('contact_node', DOMAIN, arguments)
-    told = 'parameters.yaml has no effect: it has the sections /contact_nod, none of which is for /'
-    try:
-        with client(DOMAIN) as ros:
-            ros.wait_for(lambda: told in node.printed)
-    finally:
-        node.end()
-        node.close()
-
-
 # --- tools --------------------------------------------------------------------------------------
 
 

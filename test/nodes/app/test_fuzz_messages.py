@@ -146,8 +146,10 @@ def sound(node):
     """The node is alive after the test, and has said nothing of faults."""
     yield node
     assert node.alive
-    for word in ('Traceback', 'unexpected', 'Warning'):
-        assert word not in node.printed
+    assert not any(word in node.printed for word in FAULTS)
+
+
+FAULTS = 'Traceback', 'unexpected', 'Warning'
 
 
 def loaded(mass: float) -> str:
@@ -215,14 +217,25 @@ def clock(rng: random.Random) -> Clock:
     return message
 
 
+@pytest.fixture(scope='module')
+def floating():
+    given = {'robot_description': ARM, 'root_joint': 'floating'}
+    with running('dynamics_ros', DOMAIN, given, namespace='/floating') as process:
+        yield
+        assert process.alive
+        assert not any(word in process.printed for word in FAULTS)
+
+
 @pytest.mark.parametrize(
     ('topic', 'make', 'as_bytes'),
-    [('/odom', odometry, False), ('/odom', odometry, True), ('/clock', clock, False)],
+    [
+        ('/floating/odom', odometry, False),
+        ('/floating/odom', odometry, True),
+        ('/clock', clock, False),
+    ],
 )
-def test_nonsense_in_odometry_and_the_clock_is_refused(ros, sound, topic, make, as_bytes):
-    ros.publish('/robot_description', String(data=ARM), LATCHED)
-    assert ros.set_parameter('dynamics_node', 'root_joint', 'floating').successful
-    ros.wait_for(lambda: ros.values('dynamics_node').get('degrees of freedom') == '13')
+def test_nonsense_in_odometry_and_the_clock_is_refused(ros, floating, topic, make, as_bytes):
+    ros.wait_for(lambda: ros.values('floating/dynamics_node').get('degrees of freedom') == '13')
     rng = random.Random(f'{topic} {as_bytes}')
     ros.publish(topic, make(rng), qos_profile_sensor_data)
     publisher = ros._publishers[topic]
@@ -230,9 +243,10 @@ def test_nonsense_in_odometry_and_the_clock_is_refused(ros, sound, topic, make, 
         message = make(rng)
         publisher.publish(mutated_bytes(serialize_message(message), rng) if as_bytes else message)
         if i % 10 == 9:
-            ros.publish_joint_state(ros.joint_state(NAMES, Q, [1e300] * 7, [-1e308] * 7))
+            state = ros.joint_state(NAMES, Q, [1e300] * 7, [-1e308] * 7)
+            ros.publish_joint_state(state, '/floating/joint_states')
             ros._executor.spin_once(timeout_sec=0.0)
-    torques = ros.listen(JointState, '/dynamics_node/gravity_torques')
+    torques = ros.listen(JointState, '/floating/dynamics_node/gravity_torques')
     base = Odometry(child_frame_id='')
     base.header.frame_id, base.pose.pose.orientation.w = 'odom', 1.0
     robot = Robot.from_urdf(ARM, root_joint='floating', backend='python')
@@ -240,9 +254,9 @@ def test_nonsense_in_odometry_and_the_clock_is_refused(ros, sound, topic, make, 
 
     def right() -> bool:
         base.header.stamp = ros.next_stamp(0.01)
-        ros.publish('/odom', base, qos_profile_sensor_data)
+        ros.publish('/floating/odom', base, qos_profile_sensor_data)
         state = ros.joint_state(NAMES, Q, STILL, ROBOT.gravity(Q), step=0.0)
-        ros.publish_joint_state(state)
+        ros.publish_joint_state(state, '/floating/joint_states')
         return bool(torques)
 
     ros.wait_for(lambda: torques, meanwhile=right)
@@ -277,10 +291,9 @@ TOPICS = {'odom': Odometry, 'payload': Payload, 'robot_description': String}
 
 
 def test_malformed_bytes_on_any_topic_are_counted_and_the_node_goes_on():
-    parameters = {'robot_description': ARM, 'frames': ['tool0']}
     with (
         client(DOMAIN + 1) as ros,
-        running('kinematics_node', DOMAIN + 1, parameters) as node,
+        running('kinematics_node', DOMAIN + 1, {'frames': ['tool0']}) as node,
     ):
         publishers = [
             ros.node.create_publisher(kind, f'/{topic}', LATCHED) for topic, kind in TOPICS.items()
@@ -295,6 +308,7 @@ def test_malformed_bytes_on_any_topic_are_counted_and_the_node_goes_on():
         ros.wait_for(
             counted, meanwhile=lambda: [publisher.publish(ENDLESS) for publisher in publishers]
         )
+        publishers[-1].publish(String(data=ARM))
         poses = ros.listen(PoseStamped, '/kinematics_node/tool0/pose')
         ros.exchange(ros.joint_state(NAMES, Q, STILL, ROBOT.gravity(Q)), poses)
         printed = node.printed

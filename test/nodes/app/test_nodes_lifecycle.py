@@ -19,14 +19,15 @@ from lifecycle_msgs.srv import (
     GetAvailableTransitions,
     GetState,
 )
-from ros_harness import Managed, client, description, faulty, running
+from ros_harness import LATCHED, Managed, client, description, faulty, running
 from sensor_msgs.msg import JointState
 from servo_harness import NAMES, SERVO, play
 from shared_memory import left_behind, needs_shared_memory, segments
-from std_msgs.msg import Float64MultiArray
+from std_msgs.msg import Float64MultiArray, String
 from urdf_texts import pendulum
 
 from dynamics_ros import Robot
+from dynamics_ros_msgs.srv import SetGravity
 
 pytestmark = pytest.mark.ros
 
@@ -239,6 +240,14 @@ class Arm(Managed):
     def report(self):
         self.ros.publish_joint_state(self.ros.joint_state(['swing'], [0.5], [0.0]))
 
+    def set_gravity(self, z):
+        """Ask for a gravity; the future of the response."""
+        name, request = f'{DYNAMICS}/set_gravity', SetGravity.Request()
+        request.gravity.vector.z = -9.81
+        self.ros.call(SetGravity, name, request)  # the server knows this client from then on
+        request.gravity.vector.z = z
+        return self.ros.ask(name, request)
+
     def carried(self):
         """Whether it is commanded what carries it."""
         return bool(self.commands) and abs(abs(self.commands[-1].data[0]) - WEIGHT) < 1e-6
@@ -286,13 +295,15 @@ def test_gravity_commands_come_while_the_node_is_active():
 @pytest.mark.parametrize('by', ['deactivate', 'SIGTERM', 'another robot'])
 def test_gravity_commands_end_in_zeros_where_that_is_asked_for(by):
     parameters = {'command_joints': ['swing'], 'commands_at_end': 'zero'}
-    with arm(**parameters) as one:
+    swinging = pendulum('swinging')
+    with arm(robot_description='', **parameters) as one:
+        one.ros.publish('/robot_description', String(data=swinging), LATCHED)
         one.ros.wait_for(one.carried, meanwhile=one.report)
         if by == 'deactivate':
             assert one.change(by)
         elif by == 'another robot':
-            other = pendulum('swinging').replace('"swing"', '"turn"')
-            assert one.ros.set_parameter('dynamics_node', 'robot_description', other).successful
+            other = swinging.replace('"swing"', '"turn"')
+            one.ros.publish('/robot_description', String(data=other), LATCHED)
         else:
             code, seconds = one.process.end(signal.Signals[by])
             assert code == 0
@@ -319,8 +330,7 @@ def test_gravity_commands_follow_another_gravity_gradually():
         one.ros.wait_for(one.carried, meanwhile=one.report)
         del one.commands[:]
         began = time.monotonic()
-        asked = one.ros.set_parameter('dynamics_node', 'gravity', [0.0, 0.0, -11.81])
-        assert asked.successful
+        one.set_gravity(-11.81)
         wanted = WEIGHT * 11.81 / 9.81
         one.ros.wait_for(
             lambda: one.commands and abs(abs(one.commands[-1].data[0]) - wanted) < 1e-6,
@@ -347,9 +357,9 @@ def test_a_gravity_that_the_arm_does_not_carry_is_undone_before_it_throws_it():
             one.ros.publish_joint_state(one.ros.joint_state(['swing'], q, v))
 
         one.ros.wait_for(one.carried, meanwhile=move)
-        asked = one.ros.set_parameter('dynamics_node', 'gravity', [0.0, 0.0, -25.0])
-        assert asked.successful
-        one.ros.wait_for(lambda: 'gravity: moves swing by' in one.process.printed, meanwhile=move)
+        asked = one.set_gravity(-25.0)
+        one.ros.wait_for(asked.done, meanwhile=move)
+        assert 'gravity: moves swing by' in asked.result().result.message
 
         def carried():
             return abs(one.commands[-1].data[0] - truth.gravity(q)[0]) < 0.01

@@ -22,9 +22,10 @@ sys.path.append(str(Path(__file__).parents[2] / 'identification'))
 from action_msgs.msg import GoalStatus
 from geometry_msgs.msg import WrenchStamped
 from rclpy.action import ActionClient
-from ros_harness import client, result_of, running, send_goal
+from ros_harness import LATCHED, client, result_of, running, send_goal
 from sensor_msgs.msg import JointState
 from simulated_arm import COULOMB, OFFSET, VISCOUS, efforts, motion, truth
+from std_msgs.msg import String
 from std_srvs.srv import Trigger
 from urdf_texts import pendulum
 
@@ -47,11 +48,11 @@ NOISE = 0.1
 @pytest.fixture(scope='module')
 def ros():
     parameters = {
-        'robot_description': ARM,
         'frames': ['tool0'],
         'wrench.force_only': True,
     }
     with running(NODE, DOMAIN, parameters), client(DOMAIN) as one:
+        one.publish('/robot_description', String(data=ARM), LATCHED)
         yield one
 
 
@@ -243,7 +244,7 @@ def test_a_parameter_or_robot_that_changes_meanwhile_ends_it(ros, actions):
     feedback.clear()
     handle = accepted(ros, actions, states, feedback, duration=12.0)
     ros.wait_for(lambda: feedback, meanwhile=lambda: next(states), period=0.001)
-    assert ros.set_parameter(NODE, 'robot_description', pendulum('other')).successful
+    ros.publish('/robot_description', String(data=pendulum('other')), LATCHED)
     answer = result_of(ros, handle, states)
     assert answer.status == GoalStatus.STATUS_ABORTED
     assert 'changed during the watch' in answer.result.result.message

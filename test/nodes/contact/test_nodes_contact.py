@@ -18,6 +18,7 @@ from geometry_msgs.msg import WrenchStamped
 from numpy.testing import assert_allclose
 from ros_harness import LATCHED, client, running
 from sensor_msgs.msg import JointState
+from std_msgs.msg import String
 from std_srvs.srv import Trigger
 from visualization_msgs.msg import Marker, MarkerArray
 
@@ -47,7 +48,6 @@ the damping."""
 @pytest.fixture(scope='module')
 def node():
     parameters = {
-        'robot_description': ARM,
         'frames': ['tool0'],
         'thresholds.contact': [2.0],
         'thresholds.collision': [15.0],
@@ -123,6 +123,7 @@ class Rig:
 def rig(node):
     with client(DOMAIN) as one:
         rig = Rig(one)
+        one.publish('/robot_description', String(data=ARM), LATCHED)
         one.wait_for(
             lambda: rig.torques and rig.estimates and rig.states and rig.wrenches and rig.markers,
             meanwhile=lambda: one.publish_joint_state(rig.message()),
@@ -372,7 +373,7 @@ def test_a_push_on_a_link_whose_mesh_is_missing_has_a_link_and_no_point(rig):
             if link.get('name') != touched:
                 link.remove(collision)
     text = ElementTree.tostring(document, encoding='unicode')
-    assert rig.ros.set_parameter(NODE, 'robot_description', text).successful
+    rig.ros.publish('/robot_description', String(data=text), LATCHED)
     rig.ros.wait_for(lambda: rig.ros.values(NODE).get('collision geometry') == 'of 1 links')
     rig.ros.wait_for(
         lambda: rig.states[-1].link_probability > 0.0,

@@ -159,31 +159,31 @@ def test_contact_node_does_not_take_forces_of_loops_for_contacts(case):
     assert 'locked_joints' in ros.status('contact_node').message
 
 
-def test_loops_and_passive_joints_are_parameters(case):
-    mechanism, robot, ros = case
-    if mechanism is not PALLETIZER:
-        return
-    refused = ros.set_parameter('dynamics_node', 'loops', ['one'])
-    assert not refused.successful and "'frame other'" in refused.reason
-    assert ros.set_parameter('dynamics_node', 'loops', ['rod_end rare']).successful
-    ros.wait_for_status('dynamics_node', "unknown frame 'rare'")
-    assert ros.set_parameter('dynamics_node', 'loops', list(mechanism.loops)).successful
-    assert ros.set_parameter('dynamics_node', 'passive_joints', ['yaw']).successful
-    ros.wait_for_status('dynamics_node', "'yaw' is one of passive_joints")
-    passive = list(mechanism.passive)
-    assert ros.set_parameter('dynamics_node', 'passive_joints', passive).successful
-    torques = ros.listen(JointState, '/dynamics_node/gravity_torques')
-    ros.exchange(state_of(case), torques)
-
-    # Without loops an open one is forgotten.
-    q = mechanism.q(robot, mechanism.u)
+@pytest.mark.parametrize(
+    ('given', 'words'),
+    [
+        ({'loops': ['one']}, "'frame other'"),
+        ({'loops': ['rod_end rare']}, "unknown frame 'rare'"),
+        ({'passive_joints': ['yaw']}, "'yaw' is one of passive_joints"),
+        ({'loops': []}, 'publishing'),
+    ],
+)
+def test_loops_and_passive_joints_are_parameters(given, words):
+    robot = PALLETIZER.robot()
+    parameters = {
+        'robot_description': PALLETIZER.source,
+        'loops': list(PALLETIZER.loops),
+        'command_joints': ['yaw'],
+    } | given
+    # Without loops an open one is none.
+    q = PALLETIZER.q(robot, PALLETIZER.u)
     q[-1] += 0.2
 
     def send():
         ros.publish_joint_state(ros.joint_state(robot.joint_names, q, 0.0 * q))
 
-    ros.wait_for_status('dynamics_node', 'is open by', meanwhile=send)
-    assert ros.set_parameter('dynamics_node', 'loops', []).successful
-    torques.clear()
-    ros.wait_for(lambda: torques, meanwhile=send)
-    assert ros.set_parameter('dynamics_node', 'loops', list(mechanism.loops)).successful
+    with running('dynamics_node', DOMAIN + 1, parameters) as node, client(DOMAIN + 1) as ros:
+        if given == {'loops': ['one']}:
+            assert node.wait() == 1 and words in node.printed
+        else:
+            ros.wait_for_status('dynamics_node', words, meanwhile=send)

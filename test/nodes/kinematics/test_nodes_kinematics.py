@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import math
-from functools import cache
+from functools import cache, reduce
 
 import numpy as np
 import pytest
@@ -115,15 +115,18 @@ def test_without_velocities_there_are_poses_but_no_twists(ros):
     in_state(ros)
 
 
-def test_forward_kinematics_of_a_given_state(ros):
-    q = Q[::-1].copy()
-    request = ComputeForwardKinematics.Request(frames=['elbow_link', 'tool0'])
-    request.state = ros.joint_state(NAMES, q, V)
-    response = ros.call(
+def poses_at(ros, frames, state):
+    request = ComputeForwardKinematics.Request(frames=frames, state=state)
+    return ros.call(
         ComputeForwardKinematics, '/kinematics_node/compute_forward_kinematics', request
     )
+
+
+def test_forward_kinematics_of_a_given_state(ros):
+    q, frames = Q[::-1].copy(), ['elbow_link', 'tool0']
+    response = poses_at(ros, frames, ros.joint_state(NAMES, q, V))
     assert response.result.code == Result.SUCCESS, response.result.message
-    for frame, pose, twist in zip(request.frames, response.poses, response.twists, strict=True):
+    for frame, pose, twist in zip(frames, response.poses, response.twists, strict=True):
         expected = ROBOT.forward_kinematics(q, frame)
         assert_allclose(pose_matrix(pose.pose, 'pose'), expected, atol=SAME)
         expected = ROBOT.frame_velocity(q, V, frame)
@@ -132,11 +135,7 @@ def test_forward_kinematics_of_a_given_state(ros):
 
 def test_a_state_of_some_joints_is_completed_by_the_latest(ros):
     in_state(ros)
-    request = ComputeForwardKinematics.Request(frames=['tool0'])
-    request.state = ros.joint_state(['elbow_pitch'], [0.25])
-    response = ros.call(
-        ComputeForwardKinematics, '/kinematics_node/compute_forward_kinematics', request
-    )
+    response = poses_at(ros, ['tool0'], ros.joint_state(['elbow_pitch'], [0.25]))
     q = Q.copy()
     q[NAMES.index('elbow_pitch')] = 0.25
     expected = ROBOT.forward_kinematics(q, 'tool0')
@@ -196,14 +195,11 @@ def test_poses_go_on_while_inverse_kinematics_searches(ros):
 
 
 def test_more_frames_than_there_are_are_refused_before_the_outputs_have_to_wait(ros):
-    service = '/kinematics_node/compute_forward_kinematics'
-    request = ComputeForwardKinematics.Request(frames=['tool0'] * 50_000)
-    response = ros.call(ComputeForwardKinematics, service, request)
+    state = ros.joint_state(NAMES, Q, V)
+    response = poses_at(ros, ['tool0'] * 50_000, state)
     assert response.result.code == Result.INVALID_ARGUMENT
     assert '50000 frames' in response.result.message
-    every = ComputeForwardKinematics.Request(frames=list(ROBOT.frame_names))
-    every.state = ros.joint_state(NAMES, Q, V)
-    response = ros.call(ComputeForwardKinematics, service, every)
+    response = poses_at(ros, list(ROBOT.frame_names), state)
     assert len(response.poses) == len(ROBOT.frame_names)
     several = {'other_frames': ['tool0'] * 1000, 'other_targets': [PoseStamped()] * 1000}
     response = answer(ros, asked(**several))
@@ -390,16 +386,24 @@ BAD = {
         'other_frames[0]',
     ),
     'unknown frame': ({'frame': 'nose'}, Result.UNKNOWN_FRAME, 'nose'),
-    'NaN pose': ({'x': math.nan}, Result.INVALID_ARGUMENT, 'target.pose.position'),
-    'no unit quaternion': ({'w': 0.5}, Result.INVALID_ARGUMENT, 'target.pose.orientation'),
+    'NaN pose': (
+        {'target.pose.position.x': math.nan},
+        Result.INVALID_ARGUMENT,
+        'target.pose.position',
+    ),
+    'no unit quaternion': (
+        {'target.pose.orientation.w': 2.0},
+        Result.INVALID_ARGUMENT,
+        'target.pose.orientation',
+    ),
     'unknown seed joint': (
         {'seed': joint_state(Request().seed.header.stamp, ['nose'], position=np.zeros(1))},
         Result.UNKNOWN_JOINT,
         'seed.name',
     ),
     'seed of NaN': ({'seed': seeded(Q * math.nan)}, Result.INVALID_ARGUMENT, 'seed.position'),
-    'negative timeout': ({'sec': -1}, Result.INVALID_ARGUMENT, 'timeout'),
-    'endless timeout': ({'sec': 10_000}, Result.INVALID_ARGUMENT, 'timeout'),
+    'negative timeout': ({'timeout.sec': -1}, Result.INVALID_ARGUMENT, 'timeout'),
+    'endless timeout': ({'timeout.sec': 10_000}, Result.INVALID_ARGUMENT, 'timeout'),
     'unknown locked joint': ({'locked_joints': ['nose']}, Result.UNKNOWN_JOINT, 'nose'),
     'negative slack': ({'slack': [-1.0] * 6}, Result.INVALID_ARGUMENT, 'slack'),
     'weights without joints': ({'joint_weights': [1.0]}, Result.INVALID_ARGUMENT, 'joint_weights'),
@@ -421,17 +425,9 @@ BAD = {
 def test_a_bad_request_gets_its_code_and_its_reason(ros, case):
     fields, code, words = BAD[case]
     request = asked()
-    for name, value in fields.items():
-        if name in ('sec', 'nanosec'):
-            setattr(request.timeout, name, value)
-        elif name == 'x':
-            request.target.pose.position.x = value
-        elif name == 'w':
-            orientation = request.target.pose.orientation
-            orientation.x = orientation.y = orientation.z = 0.0
-            orientation.w = value
-        else:
-            setattr(request, name, value)
+    for path, value in fields.items():
+        *parts, name = path.split('.')
+        setattr(reduce(getattr, parts, request), name, value)
     response = answer(ros, request)
     assert response.result.code == code, response.result.message
     assert words in response.result.message

@@ -200,33 +200,30 @@ REFUSED = {
     'NaN seed': ({'robot_state': robot_state(Q * math.nan)}, Code.INVALID_ROBOT_STATE, 'finite'),
     'moving base': ({'robot_state': moving_base()}, Code.INVALID_ROBOT_STATE, 'multi_dof'),
     'no state yet': ({'robot_state': robot_state(None)}, Code.INVALID_ROBOT_STATE, 'waiting'),
-    'NaN pose': ({'pose_stamped': nan()}, Code.FAILURE, 'pose_stamped.pose.position'),
+    'NaN pose': ({'pose_stamped': nan()}, Code.FAILURE, 'target.pose.position'),
     'out of reach': ({'pose_stamped': pose(far())}, Code.NO_IK_SOLUTION, 'out of reach'),
+    'fk of nothing': (fk_request([]), Code.INVALID_LINK_NAME, 'empty'),
+    'fk of an unknown link': (fk_request(['nose']), Code.INVALID_LINK_NAME, 'nose'),
+    'fk in an unknown frame': (
+        fk_request(['tool0'], 'nowhere'),
+        Code.FRAME_TRANSFORM_FAILURE,
+        'nowhere',
+    ),
+    'fk of an unknown joint': (
+        fk_request(['tool0'], state=robot_state(Q[:1], ['nose'])),
+        Code.INVALID_ROBOT_STATE,
+        'nose',
+    ),
 }
 
 
 @pytest.mark.parametrize('case', REFUSED)
 def test_what_ik_cannot_answer_gets_the_code_that_moveit_has_for_it(node, case):
-    fields, code, words = REFUSED[case]
-    response = node.ik(ik_request(**fields))
+    given, code, words = REFUSED[case]
+    response = node.ik(ik_request(**given)) if isinstance(given, dict) else node.fk(given)
     assert response.error_code.val == code, response.error_code.message
     assert words in response.error_code.message
-    assert not response.solution.joint_state.name
-
-
-@pytest.mark.parametrize(
-    ('request_', 'code'),
-    [
-        (fk_request([]), Code.INVALID_LINK_NAME),
-        (fk_request(['nose']), Code.INVALID_LINK_NAME),
-        (fk_request(['tool0'], 'nowhere'), Code.FRAME_TRANSFORM_FAILURE),
-        (fk_request(['tool0'], state=robot_state(Q[:1], ['nose'])), Code.INVALID_ROBOT_STATE),
-    ],
-)
-def test_what_fk_cannot_answer_gets_its_code(node, request_, code):
-    response = node.fk(request_)
-    assert response.error_code.val == code, response.error_code.message
-    assert response.pose_stamped == []
+    assert not response.solution.joint_state.name and response.pose_stamped == []
 
 
 def ball(at, frame_id='', diameter=0.3, **fields):

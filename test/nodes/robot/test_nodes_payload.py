@@ -91,7 +91,6 @@ def test_what_the_robot_holds_is_found_and_put_in_force(ros, actions):
     assert all(found.com_observable)
     assert found.samples > 100
     ros.wait_for(lambda: payloads and payloads[-1].inertia.m == found.payload.inertia.m)
-    assert ros.get_parameter('dynamics_node', 'payload.mass') == found.payload.inertia.m
 
 
 def test_while_it_watches_it_tells_what_it_has_found_so_far(ros, actions):
@@ -105,19 +104,6 @@ def test_while_it_watches_it_tells_what_it_has_found_so_far(ros, actions):
     ros.wait_for(found, meanwhile=lambda: next(states), period=0.001)
     handle.cancel_goal_async()
     assert result_of(ros, handle, states).status == GoalStatus.STATUS_CANCELED
-
-
-def test_a_second_goal_at_the_same_time_is_rejected(ros, actions):
-    states = motion(ros)
-    # Long enough that the second comes while it is worked on, on a busy machine too.
-    first = accepted(ros, actions, states, duration=4.0)
-    second = actions.send_goal_async(IdentifyPayload.Goal(duration=4.0))
-    ros.wait_for(second.done, meanwhile=lambda: next(states), period=0.001)
-    assert not second.result().accepted
-    assert result_of(ros, first, states).status == GoalStatus.STATUS_SUCCEEDED
-    # And so is none after it.
-    again = accepted(ros, actions, states, duration=0.5)
-    assert result_of(ros, again, states).status == GoalStatus.STATUS_SUCCEEDED
 
 
 @pytest.mark.parametrize(
@@ -146,10 +132,3 @@ def test_another_payload_or_gravity_ends_a_goal_and_the_outputs_go_on(ros, actio
     assert answer.status == GoalStatus.STATUS_ABORTED
     assert 'changed during the watch' in answer.result.result.message
     set_gravity(ros, -9.81)
-
-
-def test_without_joint_states_it_ends_and_says_so(ros, actions):
-    nothing = itertools.repeat(None)
-    answer = result_of(ros, accepted(ros, actions, nothing, duration=0.5), nothing)
-    assert answer.status == GoalStatus.STATUS_ABORTED
-    assert 'samples make no window' in answer.result.result.message

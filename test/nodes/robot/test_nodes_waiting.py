@@ -136,8 +136,6 @@ def test_a_node_takes_its_robot_from_a_file_and_not_from_the_topic(ros, tmp_path
         ros.publish('/left/robot_description', String(data=pendulum('published')), LATCHED)
         ros.wait_for_status(NODE, 'waiting for swing')
         assert ros.values(NODE)['robot'] == 'filed'
-        assert ros.set_parameter(NODE, 'robot_description', pendulum('given')).successful
-        ros.wait_for(lambda: ros.values(NODE)['robot'] == 'given')
         refused = ros.set_parameter(NODE, 'robot_description_file', '/etc/hostname')
         assert not refused.successful
     ros.diagnostics.clear()

@@ -12,9 +12,10 @@ import pytest
 
 pytest.importorskip('rclpy')
 
-from geometry_msgs.msg import Inertia, Vector3
+from geometry_msgs.msg import Inertia, Vector3, Vector3Stamped
 from ros_harness import LATCHED, description, faulty
 from servo_harness import CAMERA, NAMES, SERVO, SPEED, Q, play
+from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
 from dynamics_ros.control.joint_stop import MAX_DURATION
@@ -99,7 +100,7 @@ def another_robot(play):
     text = description()
     for name in NAMES:
         text = text.replace(f'"{name}"', f'"other_{name}"')
-    assert play.ros.set_parameter(NODE, 'robot_description', text).successful
+    play.ros.publish('/robot_description', String(data=text), LATCHED)
 
 
 def pause(play):
@@ -124,7 +125,9 @@ def send_nonsense(play):
 ENDINGS = {
     'a parameter that makes the robot anew': change('gain', 4.0),
     'the age of transforms': change('transform_timeout', 0.6),
-    'gravity': change('gravity', [0.0, 0.0, -1.62]),
+    'gravity': lambda play: play.ros.publish(
+        '/gravity', Vector3Stamped(vector=Vector3(z=-1.62)), LATCHED
+    ),
     'a payload': carry,
     'a pause': pause,
     'a stale command': change('command_timeout', 0.05),
@@ -202,7 +205,9 @@ def test_it_does_so_on_every_interface(led, ending):
 )
 def test_what_makes_it_another_servo_ends_a_motion_by_a_ramp(kind, ending):
     def ends():
-        with play(DOMAIN + 1, kind, **LASTING) as one:
+        # The robot of a topic: that of a parameter is fixed at start.
+        with play(DOMAIN + 1, kind, robot_description=None, **LASTING) as one:
+            one.ros.publish('/robot_description', String(data=description()), LATCHED)
             return ends_by_a_ramp(one, ending)
 
     assert any(ends() for _ in range(TRIES))
