@@ -22,7 +22,7 @@ sys.path.append(str(Path(__file__).parents[2] / 'identification'))
 from action_msgs.msg import GoalStatus
 from geometry_msgs.msg import WrenchStamped
 from rclpy.action import ActionClient
-from ros_harness import client, result_of, running, send_goal
+from ros_harness import result_of, send_goal, served, shared
 from sensor_msgs.msg import JointState
 from simulated_arm import COULOMB, OFFSET, VISCOUS, efforts, motion, truth
 from std_srvs.srv import Trigger
@@ -44,15 +44,9 @@ NOISE = 0.1
 """Nm."""
 
 
-@pytest.fixture(scope='module')
-def ros():
-    parameters = {
-        'robot_description': ARM,
-        'frames': ['tool0'],
-        'wrench.force_only': True,
-    }
-    with running(NODE, DOMAIN, parameters), client(DOMAIN) as one:
-        yield one
+PARAMETERS = {'robot_description': ARM, 'frames': ['tool0'], 'wrench.force_only': True}
+
+ros = shared(served, NODE, DOMAIN, PARAMETERS)
 
 
 @pytest.fixture(scope='module')
