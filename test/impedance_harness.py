@@ -136,12 +136,13 @@ class Arm(Managed):
 
 
 @contextmanager
-def arm(domain, *, name=NODE, **parameters):
+def arm(domain, *, name=NODE, status='holding', **parameters):
     """The node with these parameters, and the simulated arm, standing still.
 
     Args:
         domain: of ROS.
         name: of the executable, or path of a script that runs the node.
+        status: what it says then.
         parameters: beside ``PARAMETERS``.
     """
     with (
@@ -156,6 +157,7 @@ def arm(domain, *, name=NODE, **parameters):
     ):
         one = Arm(ros, node, simulator)
         ros.wait_for(lambda: one.states)
+        one.wait_for_status(status)
         yield one
 
 

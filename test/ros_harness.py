@@ -466,6 +466,24 @@ def client(
         one.close()
 
 
+@contextmanager
+def served(name: str, domain: int, parameters: Mapping[str, Any] | None = None) -> Iterator[Client]:
+    """A client beside an executable that runs with these parameters, until the block ends."""
+    with running(name, domain, parameters), client(domain) as one:
+        yield one
+
+
+def shared(make: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """A fixture that a module shares: what a context manager of these arguments gives."""
+
+    @pytest.fixture(scope='module')
+    def fixture() -> Iterator[Any]:
+        with make(*arguments, **options) as one:
+            yield one
+
+    return fixture
+
+
 def stamp_of(nanoseconds: int) -> Time:
     """A stamp of integer nanoseconds."""
     return Time(sec=nanoseconds // 10**9, nanosec=nanoseconds % 10**9)

@@ -287,7 +287,7 @@ class MeasuredWrench:
         """
         samples = self._samples
         if len(samples) < FROZEN_SAMPLES or now - samples[0][0] < 0.5 * TARE_TIME:
-            return self.problem(now) or _refused(f'there is no wrench of the last {TARE_TIME:g} s')
+            return self.problem(now) or refused(f'there is no wrench of the last {TARE_TIME:g} s')
         self._invalid = NONE
         problem = self.problem(now)
         if problem:
@@ -295,13 +295,13 @@ class MeasuredWrench:
         wrenches = np.array([wrench for _, wrench, _ in samples])
         positions = np.array([q for _, _, q in samples])
         if np.ptp(positions, axis=0).max(initial=0.0) > AT_REST:
-            return _refused('the arm still moves')
+            return refused('the arm still moves')
         mean = wrenches.mean(axis=0)
         parts = np.linalg.norm((wrenches - mean).reshape(-1, 2, 3), axis=2).max(axis=0)
         if not (parts <= np.asarray(noise)).all():
             (force, torque), (most, most_torque) = parts, np.asarray(noise)
             expected = f'up to dead_zone, {most:g} N and {most_torque:g} Nm'
-            return _refused(
+            return refused(
                 f'the wrench varies by {force:.2g} N and {torque:.2g} Nm, expected {expected}; '
                 'let go of the tool'
             )
@@ -310,5 +310,6 @@ class MeasuredWrench:
         return NONE
 
 
-def _refused(why: str) -> Explanation:
+def refused(why: str) -> Explanation:
+    """Return that a motion by the wrench cannot begin."""
     return Explanation(Reason.ENABLE_REFUSED, f'admittance cannot begin: {why}')

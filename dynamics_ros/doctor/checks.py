@@ -63,10 +63,6 @@ CURES = {
         'start the driver or joint_state_broadcaster; if it publishes under another name, remap: '
         '-r joint_states:=NAME'
     ),
-    Reason.INCOMPATIBLE_PUBLISHER: (
-        'give publisher and subscription the same type, and a reliability and durability that suit'
-        + QOS
-    ),
     Reason.UNKNOWN_JOINTS: (
         'description and driver are of different robots, or of different prefixes: compare '
         '`ros2 topic echo --once` with `ros2 run dynamics_ros inspect`'

@@ -12,12 +12,14 @@ from geometry_msgs.msg import WrenchStamped
 from std_msgs.msg import Bool
 
 from dynamics_ros.commanding.prepared_servo import PreparedServo
-from dynamics_ros.control import MeasuredWrench, required_damping, wrench_at
+from dynamics_ros.control import required_damping, wrench_at
+from dynamics_ros.control.admittance import refused
 from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.inverse_kinematics.differential import ServoStep
-from dynamics_ros.nodes.commander import FramePose, TargetKind, read_command
+from dynamics_ros.nodes.commander import MAX_BYTES, FramePose, TargetKind
 from dynamics_ros.parameters.servo import AdmittanceParameters
 from dynamics_ros.reasons import Explanation, Reason
+from dynamics_ros.wire.cdr import deserialized
 from dynamics_ros.wire.conversions import Array, numbers
 
 ENABLE = TargetKind('admittance/enable', Bool, lambda *_: np.zeros(0))
@@ -25,12 +27,7 @@ ENABLE = TargetKind('admittance/enable', Bool, lambda *_: np.zeros(0))
 without values."""
 
 
-def refusal(why: str) -> Explanation:
-    """Return that a motion by the wrench cannot begin."""
-    return Explanation(Reason.ENABLE_REFUSED, f'admittance cannot begin: {why}')
-
-
-RELEASE = refusal('the switch has to be released first, by false')
+RELEASE = refused('the switch has to be released first, by false')
 
 
 def describe_gains(values: AdmittanceParameters, period: float) -> tuple[str, bool]:
@@ -66,6 +63,12 @@ class AdmittanceInput:
     def __init__(self, frame_pose: FramePose) -> None:
         self._frame_pose, self._frame_id = frame_pose, ''
         self.armed, self._pressed, self.ignored = False, -math.inf, ''
+        self._prepared: PreparedServo | None = None
+        self._values = AdmittanceParameters()
+
+    def adopt(self, prepared: PreparedServo, values: AdmittanceParameters) -> None:
+        """Use another servo, and the parameters that it was made from."""
+        self._prepared, self._values = prepared, values
 
     def hear(self, data: bytes, usable: bool) -> None:
         """Read a message of the switch.
@@ -75,7 +78,7 @@ class AdmittanceInput:
             usable: whether a motion could begin; a switch that is pressed before must be released.
         """
         try:
-            pressed = bool(read_command(Bool, data).data)
+            pressed = bool(deserialized(data, Bool, MAX_BYTES).data)
         except DynamicsRosError:
             pressed = False
         self._pressed = time.monotonic() if pressed else -math.inf
@@ -85,11 +88,13 @@ class AdmittanceInput:
         """Return whether the switch was pressed at its last message, within a timeout [s]."""
         return time.monotonic() - self._pressed < timeout
 
-    def add(self, measured: MeasuredWrench, data: bytes, q: Array) -> None:
+    def add(self, data: bytes, q: Array) -> None:
         """Read a message of the sensor, at a configuration q (nq) of the robot."""
-        now = time.monotonic()
+        if self._prepared is None:
+            return
+        now, measured = time.monotonic(), self._prepared.wrench
         try:
-            message = read_command(WrenchStamped, data)
+            message = deserialized(data, WrenchStamped, MAX_BYTES)
             wrench = numbers(message.wrench, 'wrench')
         except DynamicsRosError as error:
             measured.refuse(now, f'wrench refused: {error}')
@@ -100,41 +105,38 @@ class AdmittanceInput:
             return
         measured.add(now, wrench, q)
 
-    def begin(
-        self, prepared: PreparedServo, q: Array, values: AdmittanceParameters, *, moving: bool
-    ) -> Explanation:
+    def begin(self, q: Array, *, moving: bool) -> Explanation:
         """Tare the wrench and begin at rest; return why not, '' if it begins.
 
         Args:
-            prepared: the servo.
             q: reported configuration (nq).
-            values: parameters.
             moving: whether the last command is not at rest.
         """
-        self.armed, self.ignored = False, ''
-        if not values.wrench_topic:
-            return refusal('the parameter admittance.wrench_topic is not set')
+        ready, self.armed, self.ignored = self.armed, False, ''
+        if self._prepared is None or not ready:
+            return RELEASE
+        if not self._values.wrench_topic:
+            return refused('the parameter admittance.wrench_topic is not set')
         if moving:
-            return refusal('the arm still moves')
-        problem = prepared.wrench.tare(time.monotonic(), values.dead_zone)
+            return refused('the arm still moves')
+        problem = self._prepared.wrench.tare(time.monotonic(), self._values.dead_zone)
         if problem:
             return problem
         try:
             pose = self._frame_pose(self._frame_id, q, 'wrench.header.frame_id')
         except DynamicsRosError as error:
-            return refusal(str(error))
+            return refused(str(error))
         if np.array_equal(pose, np.eye(4)):
-            return refusal(f'wrench.header.frame_id is {self._frame_id!r}, not that of a sensor')
-        prepared.admittance.begin()
+            return refused(f'wrench.header.frame_id is {self._frame_id!r}, not that of a sensor')
+        self._prepared.admittance.begin()
         return Explanation(Reason.OK, '')
 
-    def problem(
-        self, prepared: PreparedServo, now: float, values: AdmittanceParameters
-    ) -> Explanation:
+    def problem(self, prepared: PreparedServo, now: float) -> Explanation:
         """Return why the motion must end at a time of the steady clock [s]; '' if it may go on."""
         if not prepared.admittance.oscillates:
             return prepared.wrench.problem(now)
-        text = f'a damping of {min(values.damping[:3]):.3g} Ns/m is too little for this contact'
+        damping = min(self._values.damping[:3])
+        text = f'a damping of {damping:.3g} Ns/m is too little for this contact'
         return Explanation(
             Reason.CONTACT_UNSTABLE, f'the tool oscillates: {text}; raise admittance.damping'
         )

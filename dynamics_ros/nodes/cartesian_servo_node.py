@@ -198,6 +198,7 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
         # Targets are ignored until the motion of the previous robot is at rest.
         self.targets.drop('')
         self._ending = True
+        self._admittance.adopt(prepared, self.values.admittance)
         self._report_gains()
 
     def observe(self, state: RobotState) -> None:
@@ -238,16 +239,14 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
                 self.targets.drop('')
             return
         elif not self._following_wrench:
-            if not self._admittance.armed or self._prepared is None:
-                self.targets.drop(self.targets.problem or RELEASE)
-                return
             last = self.commands.last if self.commands is not None else None
             moving = self._ending or (last is not None and bool(last.v.any()))
-            values = self.values.admittance
-            refused = self._admittance.begin(self._prepared, state.q, values, moving=moving)
+            refused = self._admittance.begin(state.q, moving=moving)
             if refused:
-                self.targets.drop(refused)
-                self.unavailable_reason = refused
+                # Why the motion before has ended stays the reason until the switch is released.
+                problem = (self.targets.problem or refused) if refused is RELEASE else refused
+                self.targets.drop(problem)
+                self.unavailable_reason = problem
                 return
         self.targets.take(kind, data, state.q)
         self.unavailable_reason = self.targets.problem
@@ -264,7 +263,7 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
         dt = min(elapsed, 2.0 * self.period)
         commands = self.commands
         if commands is None or not self.active:
-            self.report()
+            self.publish_status(self.idle())
             return
         try:
             if commands.kind == 'velocity':
@@ -293,14 +292,18 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
         commanded.update(prepared.joints, reported, last, commands.kind != 'velocity')
         if self._ending or self.problem:
             return None
-        age = now - self._state_time
-        reason = self._states_missing(last, age)
+        age, timeout = now - self._state_time, values.joint_state_timeout
+        awaited = last is not None or self.targets.age() < values.command_timeout
+        reason: str = self._fault
+        if not reason and awaited and age > timeout:
+            text = f'joint states have not come for {timeout:g} s'
+            reason = Explanation(Reason.STATES_STOPPED, text)
         reason = reason or commanded.departure(reported, age, last, values.following_tolerance)
         if reason:
             self.targets.drop(reason)
         target = None if self.paused else self.targets.fresh(values.command_timeout)
         if target is not None and target.kind is ENABLE:
-            reason = self._admittance.problem(prepared, now, values.admittance)
+            reason = self._admittance.problem(prepared, now)
             if reason:
                 self.targets.drop(reason)
                 return None
@@ -316,9 +319,7 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
                 step = prepared.servo.follow_pose(q, target.values, dt)
             else:
                 step = prepared.servo.follow_twist(q, target.in_root_axes(self.frame_pose, q), dt)
-        except (
-            DynamicsRosError
-        ) as error:  # tf no longer provides its frame, or an obstacle is wrong
+        except DynamicsRosError as error:  # tf no longer has its frame, or an obstacle is wrong
             self.targets.drop(f'{target.kind.name} ended: {error}')
             return None
         command = prepared.command(q, step, dt)
@@ -341,8 +342,8 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
         super()._on_target(kind, data)
 
     def _on_wrench(self, data: bytes) -> None:
-        if self._prepared is not None and self.state is not None:
-            self._admittance.add(self._prepared.wrench, data, self.state.q)
+        if self.state is not None:
+            self._admittance.add(data, self.state.q)
 
     def _report_gains(self) -> None:
         """Log which stiffness a contact may have, at start and when that changes."""
@@ -353,28 +354,12 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
             logger = self.node.get_logger()
             (logger.info if enough else logger.warning)(text)
 
-    # --- joint states -----------------------------------------------------------------------------
-
-    def _states_missing(self, last: JointCommand | None, age: float) -> str:
-        """Return that positions are invalid or missing for an ``age`` [s]; '' if they are not."""
-        if self._fault:
-            return self._fault
-        values = self.values
-        awaited = last is not None or self.targets.age() < values.command_timeout
-        if not awaited or age <= values.joint_state_timeout:
-            return ''
-        text = f'joint states have not come for {values.joint_state_timeout:g} s'
-        return Explanation(Reason.STATES_STOPPED, text)
-
     # --- status ---------------------------------------------------------------------------------
 
     def idle(self) -> Explanation:
         """Return why the robot is not moved."""
-        if not self.active:
-            return self.node.inactive()
-        if self._prepared is None or self.state is None or self.problem:
-            why = self.problem or self.context.inputs.waiting_for()
-            return Explanation(reason_of(why), f'waiting: {why}')
+        if not self.active or self._prepared is None or self.state is None or self.problem:
+            return super().idle()
         if self.paused:
             return PAUSED
         problem = self.targets.problem
@@ -382,8 +367,3 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
             return READY
         known = reason_of(problem) is not Reason.OTHER
         return Explanation(reason_of(problem) if known else Reason.HALTED, f'halted: {problem}')
-
-    def publish_status(self, text: Explanation) -> None:
-        """Publish ~/status, if it is due."""
-        if self.status_is_due(text):
-            self.send_status(text, {})

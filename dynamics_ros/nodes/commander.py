@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
@@ -58,17 +58,6 @@ def check_size(argument: str, numbers: Array, largest: float = MAX_VALUE) -> Non
         raise InvalidArgumentError(argument, f'has {size:g}', f'numbers up to {largest:g}')
 
 
-def read_command(kind: Any, data: bytes) -> Any:
-    """Deserialize a message of a type.
-
-    Raises:
-        DynamicsRosError: the bytes are too many or malformed.
-    """
-    if len(data) > MAX_BYTES:
-        raise InvalidArgumentError('message', f'{len(data)} bytes', f'up to {MAX_BYTES}')
-    return deserialized(data, kind)
-
-
 class TargetKind(NamedTuple):
     """Type of targets, from the topic ``~/NAME``.
 
@@ -94,14 +83,14 @@ class Target(NamedTuple):
         kind: its type.
         values: the values that its type reads.
         frame_id: frame of the message; '' without header.
-        received: time of reception by the steady clock [s].
-        waited: longest time that the message may have been queued before that [s].
+        sent: earliest time by the steady clock at which it may have been sent [s].
+        waited: time from then to its reception [s], in which the process was held up.
     """
 
     kind: TargetKind
     values: Array
     frame_id: str
-    received: float
+    sent: float
     waited: float
 
     def in_root_axes(self, frame_pose: FramePose, q: Array) -> Array:
@@ -157,15 +146,15 @@ class Targets:
             data: serialized message; rclpy would log an error for each malformed one.
             q: configuration of the robot (nq).
         """
-        now = time.monotonic()
+        now, waited = time.monotonic(), self._stalls.waited()
         try:
-            message = read_command(kind.message, data)
+            message = deserialized(data, kind.message, MAX_BYTES)
             values = kind.read(kind.name, message, self._frame_pose, q)
         except DynamicsRosError as error:
             self.refuse(kind, str(error))
             return
         frame_id = message.header.frame_id if hasattr(message, 'header') else ''
-        self._current[kind.place] = Target(kind, values, frame_id, now, self._stalls.waited())
+        self._current[kind.place] = Target(kind, values, frame_id, now - waited, waited)
         self._problems.pop(kind.place, None)
 
     def refuse(self, kind: TargetKind, why: str) -> None:
@@ -202,9 +191,7 @@ class Targets:
     def age(self, place: str = MOTION) -> float:
         """Return the largest possible time since a target was sent [s]; inf without one."""
         target = self.of(place)
-        if target is None:
-            return math.inf
-        return time.monotonic() - target.received + target.waited
+        return math.inf if target is None else time.monotonic() - target.sent
 
 
 class ArrayCommands(Output):
@@ -301,11 +288,6 @@ class Commander(CommandingComponent[Settings, Topic], Generic[Settings, Topic, P
         return self.node.active
 
     @property
-    def sends_torques(self) -> bool:
-        """Whether torques that depend on gravity and payload move the robot now."""
-        return self.uses_masses and self.active
-
-    @property
     def other_publishers(self) -> str:
         """Other publishers of commands or targets, between which a robot would alternate.
 
@@ -317,15 +299,13 @@ class Commander(CommandingComponent[Settings, Topic], Generic[Settings, Topic, P
         now = time.monotonic()
         if now >= self._next_check:
             self._next_check = now + CHECK_PERIOD
-            topics = [(self.commands.topic, 0), *((x, 1) for x in self._target_topics)]
-            others = []
-            for topic, expected in topics:
-                names = other_publishers(self.node, topic)
-                extra = len(names) - expected
-                if extra > 0:
-                    count = 'another publisher' if extra == 1 else f'{extra} other publishers'
-                    others.append(f'{count} on {topic}: {", ".join(names)}')
-            self._other_publishers = '; '.join(others)
+            expected = {self.commands.topic: 0} | dict.fromkeys(self._target_topics, 1)
+            names = {topic: other_publishers(self.node, topic) for topic in expected}
+            self._other_publishers = '; '.join(
+                f'another publisher on {topic}: {", ".join(names[topic])}'
+                for topic, count in expected.items()
+                if len(names[topic]) > count
+            )
         return self._other_publishers
 
     @property
@@ -379,27 +359,25 @@ class Commander(CommandingComponent[Settings, Topic], Generic[Settings, Topic, P
     def reason_not_to_send(self) -> str:
         """Return why no commands are sent; '' if they may be."""
 
-    @abstractmethod
-    def publish_status(self, text: Explanation) -> None:
-        """Publish ~/status with a description of the action, if it is due."""
-
-    def report(self) -> None:
-        """Publish ~/status of a robot that is not commanded, if it is due."""
-        self.publish_status(self.idle())
-
     def idle(self) -> Explanation:
         """Return why the robot is not commanded."""
         if not self.active:
             return self.node.inactive()
-        why = self.problem or self.unavailable_reason or self.context.inputs.waiting_for()
+        why = self.problem or ('' if self.state is None else self.unavailable_reason)
+        why = why or self.context.inputs.waiting_for()
         return Explanation(reason_of(why), f'waiting: {why}')
 
-    def report_lifecycle(self) -> None:
+    def with_limits(self, text: Explanation) -> tuple[Explanation, bool]:
+        """Return an action with the limits since the last status, and whether it is a problem."""
+        return text, False
+
+    def lifecycle_changed(self) -> None:
         """Report a change of the lifecycle state."""
         self.unavailable_reason = self.reason_not_to_send()
         if not self.active:
-            self.report()
+            self.publish_status(self.idle())
         self.context.begin_epoch()
+        self.context.notify_change()
 
     # --- outputs and diagnostics ----------------------------------------------------------------
 
@@ -408,35 +386,27 @@ class Commander(CommandingComponent[Settings, Topic], Generic[Settings, Topic, P
         text = self._status_text
         return {self.subject: text, ACTION: text.reason.value, 'lifecycle': self.node.lifecycle}
 
-    def status_is_due(self, text: str) -> bool:
-        """Return whether the text of an action, without what changes in each step, is new.
-
-        Or whether ``STATUS_PERIOD`` has passed.
-        """
-        is_new, self._reported = text != self._reported, text
-        return is_new or time.monotonic() - self._status_time >= STATUS_PERIOD
-
-    def send_status(
-        self, text: Explanation, values: Mapping[str, str], has_problem: bool = False
-    ) -> None:
-        """Publish ~/status.
+    def publish_status(self, action: Explanation, has_problem: bool = False) -> None:
+        """Publish ~/status, if the action is new or ``STATUS_PERIOD`` has passed.
 
         Args:
-            text: description of the action, with its code.
-            values: further values by name.
+            action: what the node does, with its code, without limits, which change in each step.
             has_problem: whether there is a problem beside an action that indicates none; the level
                 is WARN then, or ERROR for a fault of the robot's state.
         """
-        others = self.other_publishers
-        fine = text.reason in OK_REASONS and not (has_problem or others)
+        is_new, self._reported, now = action != self._reported, action, time.monotonic()
+        if not is_new and now - self._status_time < STATUS_PERIOD:
+            return
+        (text, limited), others = self.with_limits(action), self.other_publishers
+        fine = text.reason in OK_REASONS and not (has_problem or limited or others)
         text = Explanation.joined((text, others))
-        self._status_text, self._status_time = text, time.monotonic()
+        self._status_text, self._status_time = text, now
         level = DiagnosticStatus.OK if fine else DiagnosticStatus.WARN
         if text.reason in FAULTS:
             level = DiagnosticStatus.ERROR
         name = f'{self.node.get_name()}: {self.subject}'
         robot = self._prepared.robot.name if self._prepared is not None else ''
-        values = {KEY: text.reason.value, 'lifecycle': self.node.lifecycle, **values}
+        values = {KEY: text.reason.value, 'lifecycle': self.node.lifecycle}
         self._status.publish(diagnostic_status(level, name, text, robot, values))
 
     # --- called by rclpy ------------------------------------------------------------------------
@@ -460,8 +430,3 @@ class Commander(CommandingComponent[Settings, Topic], Generic[Settings, Topic, P
             return  # after a stall, timers fire in a burst
         self._tick_time = now
         self.tick(now, elapsed)
-
-    def lifecycle_changed(self) -> None:
-        """Report the lifecycle state."""
-        self.report_lifecycle()
-        self.context.notify_change()

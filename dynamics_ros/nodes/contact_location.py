@@ -7,7 +7,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -100,30 +99,21 @@ class ContactLocalization:
             if self.latest is not None or self._searching:
                 self.reset()
             return
-        locator = self._locator
+        locator, contact = self._locator, self._contact_count
         if locator is None or self._searching:
             return
-        if self._rate.passes(time.monotonic(), LOCATION_RATE):
-            self._start_search(locator, state, external)
-
-    def _start_search(
-        self, locator: ContactLocator, state: RobotState, external: ExternalTorques
-    ) -> None:
-        contact = self._contact_count
+        if not self._rate.passes(time.monotonic(), LOCATION_RATE):
+            return
         self._searching = True
+        deviation = None if external.deviation is None else external.deviation.copy()
+        given = state.q.copy(), external.values.copy(), state.stale_mask.copy(), deviation
+
+        def search() -> ContactLocation | None:
+            return locator.locate(*given) if contact == self._contact_count else None
 
         def on_done(found: ContactLocation | None) -> None:
             if contact == self._contact_count:  # else the contact has ended meanwhile
                 self._searching, self.latest = False, found or self.latest
-
-        locate = partial(
-            locator.locate,
-            *(state.q.copy(), external.values.copy(), state.stale_mask.copy()),
-            None if external.deviation is None else external.deviation.copy(),
-        )
-
-        def search() -> ContactLocation | None:
-            return locate() if contact == self._contact_count else None
 
         self._submit(search, on_done)
 

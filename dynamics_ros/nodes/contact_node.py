@@ -11,9 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
-from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from visualization_msgs.msg import Marker, MarkerArray
 
@@ -31,12 +29,12 @@ from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.reasons import Explanation, Reason, reason_of
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.cdr import packed_stamp
-from dynamics_ros.wire.contact_messages import ContactMessages
+from dynamics_ros.wire.contact_messages import KINDS, ContactMessages
 from dynamics_ros.wire.conversions import topic_names
 from dynamics_ros.wire.markers import contact_markers
+from dynamics_ros.wire.templates import Filling
 from dynamics_ros_msgs.action import Calibrate
 from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
-from dynamics_ros_msgs.msg import ExternalWrench, FootContacts
 
 if TYPE_CHECKING:
     from dynamics_ros.calibration.in_motion import MotionWatch
@@ -207,15 +205,13 @@ class Contact(Component[ContactParameters]):
         self._messages: ContactMessages | None = None
         self._last: tuple[RobotState, ExternalTorques] | None = None
         self._alone = NOT_ALONE
-        self._torques = Output(node, JointState, '~/external_torques')
-        self._state = Output(node, ContactStateMessage, '~/contact_state')
+        parts = 'external_torques', 'contact_state', 'foot_contacts'
+        self._outputs = {('', part): Output(node, KINDS[part], f'~/{part}') for part in parts}
         self._events = Output(node, ContactStateMessage, '~/contact_events', LATCHED)
         self._event: Hashable = None
-        self._feet = Output(node, FootContacts, '~/foot_contacts')
         self._markers = Output(node, MarkerArray, '~/markers')
-        self._frame_outputs = FrameOutputs(
-            node, {'wrench': WrenchStamped, 'estimate': ExternalWrench}
-        )
+        kinds = {part: KINDS[part] for part in ('wrench', 'estimate')}
+        self._frame_outputs = FrameOutputs(node, kinds)
         for name, action in (('tare', tare), ('reset', reset)):
             node.create_service(Trigger, f'~/{name}', partial(self._trigger, action))
         self._calibration = CalibrateAction(self, self._apply_parameters)
@@ -323,7 +319,7 @@ class Contact(Component[ContactParameters]):
                 self._alone = Explanation(Reason.EFFORT_MISSING, *why)
         if messages.add_compiled() or bool(self._alone) != was_alone:
             self.context.begin_epoch()
-        elif not messages.wrenches:
+        elif not messages.has_wrenches:
             pipeline.wrenches_ready()  # else it warns that their kernel is being compiled
         self.unavailable_reason = pipeline.unavailable_reason
         self.warning, estimated_state = pipeline.warning, pipeline.estimated_state or state
@@ -345,7 +341,9 @@ class Contact(Component[ContactParameters]):
         if event != self._event and not self._events.missing:
             self._event = event
             self.write_inputs()
-            self._events.send(messages.contact_state.filled(), packed_stamp(estimated_state.time))
+            filling = Filling([messages.by_output['', 'contact_state']])
+            filling.fill()
+            self._events.send(filling.templates[0], packed_stamp(estimated_state.time))
 
     def write_inputs(self) -> None:
         """Write the latest estimates to the arrays that fill the messages."""
@@ -355,24 +353,18 @@ class Contact(Component[ContactParameters]):
 
     def publications(self) -> list[Publication]:
         """Return the outputs: torques, contact state, feet, wrenches and markers."""
-        pipeline, messages, rate = self._pipeline, self._messages, self.values.publish_rate
-        if pipeline is None or messages is None:
+        messages, rate = self._messages, self.values.publish_rate
+        if messages is None:
             return []
         messages.renew()
-        torques, state = messages.external_torques, messages.contact_state
-        if self._alone:
-            return [Publication(self._state, state, rate=rate)]
+        outputs = self._outputs | self._frame_outputs
         found = [
-            Publication(self._torques, torques, rate=rate),
-            Publication(self._state, state, rate=rate),
-            Publication(self._markers, self._contact_markers, rate=MARKERS_RATE),
+            Publication(outputs[key], message, rate=rate)
+            for key, message in messages.by_output.items()
+            if not self._alone or key[1] == 'contact_state'
         ]
-        found += [Publication(self._feet, feet, rate=rate) for feet in messages.feet]
-        for name, each in (('wrench', messages.wrenches), ('estimate', messages.estimates)):
-            found += [
-                Publication(self._frame_outputs[frame, name], message, rate=rate)
-                for frame, message in zip(pipeline.frames, each, strict=False)
-            ]
+        if not self._alone:
+            found.append(Publication(self._markers, self._contact_markers, rate=MARKERS_RATE))
         return found
 
     def _frame_id_of(self, frame: str) -> str:

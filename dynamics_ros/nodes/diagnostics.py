@@ -139,7 +139,7 @@ class Diagnostics:
                 return warn, silent, Explanation(Reason.PREPARING, being_built)
             if refusal:
                 return error, silent, refusal
-            source = inputs.publishers.describe('robot_description')
+            source = inputs.describe_publishers('robot_description')
             text = f'waiting for robot_description: {source}'
             return warn, silent, Explanation(Reason.WAITING_FOR_DESCRIPTION, text)
         if inputs.immobile:
@@ -178,7 +178,6 @@ class Diagnostics:
         values = {
             'joint_states rate [Hz]': f'{inputs.rate:.1f}',
             'joint_states age [s]': _age(inputs.joint_states.age()),
-            'joint_states before the robot was ready': str(inputs.without_robot),
             'joint_states not answered, newer ones waited': str(inputs.incoming.superseded),
             'joint_states lost on the way': 'unknown' if lost is None else str(lost),
         }

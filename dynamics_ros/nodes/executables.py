@@ -92,15 +92,13 @@ def _add_collision_detector(context: RobotContext) -> None:
     """Run contact_node as the detector of collisions, if an arm reacts to them."""
     impedance: Any = context.components[0]
     if impedance.parameters.values.collision.reaction == 'none':
-        impedance.watch(None)
         return
     from dynamics_ros.nodes.contact_node import NAME, Contact
 
     node = GuardedNode(NAME)
     check_names({'impedance_controller_node': impedance.node, NAME: node})
-    contact = Contact(node, context)
-    impedance.watch(contact)
-    context.components.insert(0, contact)  # it processes a state first
+    impedance.detector = Contact(node, context)
+    context.components.insert(0, impedance.detector)  # it processes a state first
 
 
 kinematics_node, dynamics_node, contact_node, impedance_controller_node, cartesian_servo_node = (

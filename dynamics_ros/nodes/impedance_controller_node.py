@@ -9,7 +9,6 @@ while joint states are missing, and by ``_bring_to_rest`` before the node or the
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -130,16 +129,20 @@ STIFFNESS = TargetKind('stiffness_command', Float64MultiArray, _stiffness, 'stif
 
 
 class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
-    """Component that moves a tool by impedance control, and brakes when it cannot continue."""
+    """Component that moves a tool by impedance control, and brakes when it cannot continue.
+
+    Attributes:
+        detector: detects collisions; None unless ``collision.reaction`` is set at start.
+    """
 
     uses_masses = True
     subject = 'impedance'
 
     def __init__(self, node: ManagedNode, context: RobotContext) -> None:
         super().__init__(node, context, ImpedanceParameters)
+        self.detector: Contact | None = None
         self.parameters.add_check(self._check)
         self.parameters.add_listener(self._changed)
-        self._detector: Contact | None = None
         self._strategy = ''  # of the reaction to a collision, until it is acknowledged
         self._reflex: Reaction | None = None
         self._reaction = reaction_settings(self.values.collision)
@@ -154,11 +157,6 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         self._obstacles = Obstacles(node, context)
         self._unknown_obstacles = ''
         self.subscribe_targets((POSE, TWIST, WRENCH, STIFFNESS))
-
-    def watch(self, detector: Contact | None) -> None:
-        """Use a collision detector, or None; called once, before the node starts."""
-        self._detector = detector
-        self.parameters.add_check(self._check_detector)
 
     # --- lifecycle ------------------------------------------------------------------------------
 
@@ -196,6 +194,11 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
             self._fallback = None
 
     # --- the robot ------------------------------------------------------------------------------
+
+    @property
+    def sends_torques(self) -> bool:
+        """Whether torques that depend on gravity and payload move the robot now."""
+        return self.active
 
     def prepare(self, robot: Robot, description: Description) -> PreparedArm:
         """Check frame and joints, compile the kernels, and read the shapes of links."""
@@ -271,6 +274,11 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         stiffness_of('stiffness', np.array(values.stiffness))
         reaction_settings(values.collision)
         check_spring(values.repulsion.stiffness, values.repulsion.distance)
+        reaction = values.collision.reaction
+        undetected = self.detector is None and self.values.collision.reaction == 'none'
+        if undetected and reaction != 'none':
+            expected = 'none: what detects collisions is made at start, where this is not none'
+            raise InvalidArgumentError('collision.reaction', reaction, expected)
         for name in INACTIVE_ONLY if self.active else ():
             if getattr(values, name) != getattr(self.values, name):
                 raise InvalidArgumentError(name, 'set while active', 'deactivation before')
@@ -288,11 +296,6 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
             check_carries(arm, settings)
             interval = max(self._timing.cycle, self._timing.shortest)
             arm.check(settings, values.mode == 'guiding', interval)
-
-    def _check_detector(self, values: ImpedanceParameters) -> None:
-        if values.collision.reaction != 'none' and self._detector is None:
-            expected = 'none: what detects collisions is made at start, where this is not none'
-            raise InvalidArgumentError('collision.reaction', values.collision.reaction, expected)
 
     def _changed(self, names: frozenset[str]) -> None:
         if 'stiffness' in names:
@@ -368,8 +371,8 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         """Acknowledge a collision, so that targets are followed again."""
         was, self._strategy, self._reflex = self._strategy, '', None
         response.message = f'the collision is over ({was})' if was else 'there was no collision'
-        if self._detector is not None:
-            self._detector.acknowledge()
+        if self.detector is not None:
+            self.detector.acknowledge()
         if was:
             self._brake(ACKNOWLEDGED, expected=True)
         response.success = True
@@ -431,9 +434,9 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
 
         An arm that brakes or does not move yet goes on with it, and holds until acknowledgement.
         """
-        if self._detector is not None and self._detector.collided and not self._strategy:
+        if self.detector is not None and self.detector.collided and not self._strategy:
             if settings is None:
-                self._detector.acknowledge()
+                self.detector.acknowledge()
             else:
                 self._strategy = settings.strategy
                 self._reflex = None if braking else Reaction(settings, arm)
@@ -523,11 +526,11 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
             reason, self._surrender = self._surrender, None
             self._hand_over(reason)
         elif not self.active or prepared is None or commands is None:
-            self.report()
+            self.publish_status(self.idle())
         elif self._state is not ArmState.OFF:
             self._brake_without_states(prepared, commands)
         elif commands.has_subscribers(now):
-            self.report()
+            self.publish_status(self.idle())
         else:
             text = f'waiting: nobody listens to {commands.topic}'
             self.publish_status(Explanation(Reason.NO_SUBSCRIBER, text))
@@ -541,7 +544,7 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
                 self.node.get_logger().error(text)
                 if self.node.refusal == reason:
                     self.node.refusal = Explanation(reason.reason, text)
-                    self.report_lifecycle()
+                    self.lifecycle_changed()
 
             # Asked for first: deactivation takes until the arm is at rest.
             problem = self._fallback.take_over(self.commands.topic, report)
@@ -589,20 +592,17 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         if self._state is not ArmState.BRAKING:
             self._braking_reason = 'deactivated'
         self._state, self.unavailable_reason = after(self._state, ArmState.ENDING), ''
-        last_motion = time.monotonic()
-
-        def rests() -> bool:
-            nonlocal last_motion
-            if not arm.at_rest:
-                last_motion = time.monotonic()
-            return time.monotonic() - last_motion >= REST_TIME
-
+        start = moved = time.monotonic()
         try:
-            self._send_until(rests, values.stop_time, prepared, commands)
+            while time.monotonic() - moved < REST_TIME and moved - start < values.stop_time:
+                self._send_when_due(prepared, commands)
+                moved = moved if arm.at_rest else time.monotonic()
             self._state = after(self._state, ArmState.RELEASING)
-            self._send_until(
-                lambda: arm.held_beside_weight < RELEASED_SHARE, RELEASE_TIME, prepared, commands
-            )
+            start = time.monotonic()
+            while (
+                arm.held_beside_weight >= RELEASED_SHARE and time.monotonic() - start < RELEASE_TIME
+            ):
+                self._send_when_due(prepared, commands)
         finally:
             self._state = ArmState.OFF
             last = self._efforts(prepared, arm.gravity)
@@ -613,33 +613,18 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
             text = f'the arm was not at rest after stop_time, {values.stop_time:g} s'
             self.node.get_logger().warning(text)
 
-    def _send_until(
-        self,
-        done: Callable[[], bool],
-        max_time: float,
-        prepared: PreparedArm,
-        commands: ArrayCommands,
-    ) -> None:
-        """Send torques for joint states, or for predicted ones, until a condition is met.
-
-        Args:
-            done: the condition.
-            max_time: maximum time [s].
-            prepared: the arm.
-            commands: topic of the torques.
-        """
-        start = time.monotonic()
-        while not done() and time.monotonic() - start < max_time:
-            self.context.inputs.incoming.process_waiting()
-            if self._timing.late:
-                self._send_predicted(prepared, commands)
-            time.sleep(0.5 * self._timing.cycle)
+    def _send_when_due(self, prepared: PreparedArm, commands: ArrayCommands) -> None:
+        """Send torques for the joint states that have come, or for a predicted one; then wait."""
+        self.context.inputs.incoming.process_waiting()
+        if self._timing.late:
+            self._send_predicted(prepared, commands)
+        time.sleep(0.5 * self._timing.cycle)
 
     # --- status ---------------------------------------------------------------------------------
 
     def _show(self, text: Explanation, watching: bool = False) -> None:
         """Publish an action with the reaction to a collision, or why none would be detected."""
-        strategy, detector, undetected = self._strategy, self._detector, ''
+        strategy, detector, undetected = self._strategy, self.detector, ''
         if strategy:
             parts = f'reacting: {strategy}', text
             text = Explanation(Reason.REACTING, '; '.join(filter(None, parts)))
@@ -648,20 +633,16 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
             text = Explanation(text.reason, f'{text}{undetected}')
         self.publish_status(text, bool(undetected))
 
-    def publish_status(self, text: Explanation, has_problem: bool = False) -> None:
-        """Publish ~/status, if it is due, with the limits that acted since the last one."""
-        if not self.status_is_due(text):
-            return
+    def with_limits(self, text: Explanation) -> tuple[Explanation, bool]:
+        """Return an action with the limits since the last status, and whether it is a problem."""
         acting, self._acting, code = self._acting, set(), text.reason
-        values: dict[str, str] = {}
-        values['acting'] = ' '.join(sorted(acting))
         follows = self._state in (ArmState.FOLLOWING, ArmState.PAUSED)
-        has_problem |= code is Reason.BRAKING or bool(self._unknown_obstacles)
+        has_problem = code is Reason.BRAKING or bool(self._unknown_obstacles)
         has_problem |= follows and bool(self.targets.problem)
         if limits := ', '.join(words for flag, words in LIMITS.items() if flag in acting):
             limited = code if code in FAULTS else Reason.LIMITED
             text = Explanation(limited, f'{text}; limited by: {limits}')
-        self.send_status(text, values, has_problem)
+        return text, has_problem
 
 
 def _braking(reason: str) -> Explanation:

@@ -5,20 +5,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import isfinite
-from typing import TYPE_CHECKING
 
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
-from rclpy.qos import (
-    HistoryPolicy,
-    QoSCompatibility,
-    QoSPolicyKind,
-    QoSProfile,
-    ReliabilityPolicy,
-    qos_check_compatible,
-)
+from rclpy.qos import HistoryPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy
 from rclpy.qos_overriding_options import QoSOverridingOptions
 
 from dynamics_ros.errors import NoStateError, StaleStateError
@@ -34,10 +26,6 @@ from dynamics_ros.nodes.robot_request import Built
 from dynamics_ros.parameters.robot import RobotParameters
 from dynamics_ros.reasons import Explanation, Reason
 from dynamics_ros.wire.cdr import JointStateReader, MalformedMessageError, OdometryReader
-
-if TYPE_CHECKING:
-    from rclpy.topic_endpoint_info import TopicEndpointInfo
-
 
 # Best effort, as for sensor data. The depth is one second at 1 kHz, more than the 512 messages that
 # Fast DDS keeps in shared memory for a suspended process, so the queue loses nothing of these.
@@ -160,66 +148,19 @@ class JointStateInput:
         return take_waiting(subscription, max_count)
 
 
-CHECK_PERIOD = 0.2
-"""Period between two queries of the ROS graph [s], so that malformed messages cannot trigger one
-query each."""
+def describe_publishers(node: Node, name: str) -> Explanation:
+    """Return how many publishers a topic has; the code is ``NO_PUBLISHER`` if it has none.
 
-
-class Publishers:
-    """Describes the publishers of the topics that a node subscribes to."""
-
-    def __init__(self, node: Node) -> None:
-        self._node = node
-        self._cache: dict[str, tuple[float, Explanation]] = {}
-
-    def describe(self, name: str) -> Explanation:
-        """Return how many publishers a topic has, as a message at most ``CHECK_PERIOD`` old.
-
-        Its code is ``OK`` if one of them can be received.
-
-        Args:
-            name: name of the topic as in the subscription; the message has the remapped full name.
-        """
-        now = time.monotonic()
-        expires, text = self._cache.get(name, (now, None))
-        if text is None or now >= expires:
-            text = self._query(name)
-            self._cache[name] = now + CHECK_PERIOD, text
-        return text
-
-    def _query(self, name: str) -> Explanation:
-        topic = self._node.resolve_topic_name(name)
-        publishers = self._node.get_publishers_info_by_topic(name)
-        if not publishers:
-            return Explanation(Reason.NO_PUBLISHER, f'{topic} has no publisher')
-        own_node = self._node.get_namespace(), self._node.get_name()
-        subscriptions = [
-            info
-            for info in self._node.get_subscriptions_info_by_topic(name)
-            if (info.node_namespace, info.node_name) == own_node
-        ]
-        count = f'{len(publishers)} publisher{"s" if len(publishers) > 1 else ""}'
-        reasons = {_incompatibility(publisher, subscriptions) for publisher in publishers}
-        if '' in reasons:
-            return Explanation(Reason.OK, f'{topic} has {count}')
-        why = f'that cannot be heard here ({", ".join(sorted(reasons))})'
-        return Explanation(Reason.INCOMPATIBLE_PUBLISHER, f'{topic} has {count} {why}')
-
-
-def _incompatibility(
-    publisher: TopicEndpointInfo, subscriptions: Sequence[TopicEndpointInfo]
-) -> str:
-    """Return why no subscription of ours matches a publisher; '' if one does."""
-    reason = ''
-    for subscription in subscriptions:
-        if publisher.topic_type != subscription.topic_type:
-            reason = f'it is of {publisher.topic_type}, not {subscription.topic_type}'
-            continue
-        verdict, explanation = qos_check_compatible(publisher.qos_profile, subscription.qos_profile)
-        if verdict != QoSCompatibility.ERROR:
-            return ''
-        reason = explanation.strip(' ;')
-    return reason
+    Args:
+        node: the node that subscribes.
+        name: name of the topic as in the subscription; the text has the remapped full name.
+    """
+    topic = node.resolve_topic_name(name)
+    count = node.count_publishers(topic)
+    if not count:
+        return Explanation(Reason.NO_PUBLISHER, f'{topic} has no publisher')
+    text = f'{topic} has {count} publisher{"s" if count > 1 else ""}'
+    return Explanation(Reason.WAITING_FOR_STATES, text)
 
 
 def is_immobile(buffer: StateBuffer) -> bool:
@@ -255,14 +196,10 @@ def waiting_for(
     if joints:
         source = describe(topic)
         reason, why = _why_missing(buffer, joints, received_any)
-        if source.reason is not Reason.OK:
-            reason = source.reason
-        problems.append(Explanation(reason, f'{source}, {why}'))
+        unpublished = source.reason is Reason.NO_PUBLISHER
+        problems.append(Explanation(source.reason if unpublished else reason, f'{source}, {why}'))
     if ODOMETRY in missing:
-        source = describe('odom')
-        unknown = source.reason is Reason.OK
-        reason = Reason.WAITING_FOR_STATES if unknown else source.reason
-        problems.append(Explanation(reason, source))
+        problems.append(describe('odom'))
     text = Explanation.joined(problems)
     return Explanation(text.reason, f'waiting for {", ".join(missing)}: {text}')
 
@@ -306,9 +243,7 @@ class RobotInputs:
         joint_states: rate and age of the joint states of this robot.
         rate: mean rate of these between the last two calls of ``update_statistics`` [Hz].
         received_any: whether any joint state has arrived, for whatever robot.
-        without_robot: number of joint states that arrived before there was a robot.
         doubts: warnings about implausible inputs, such as degrees instead of radians.
-        publishers: publishers of the topics that the node subscribes to, for diagnostics.
     """
 
     def __init__(
@@ -338,8 +273,6 @@ class RobotInputs:
         self.joint_states = Meter(node)
         self.rate = 0.0
         self.received_any = False
-        self.without_robot = 0
-        self.publishers = Publishers(node)
         self.doubts = InputCheck(node.get_logger().warning)
         self._warnings = RateLimit()
         self.incoming = JointStateInput(
@@ -373,7 +306,6 @@ class RobotInputs:
     def _on_joint_state(self, message: JointValues, answer: bool) -> None:
         self.received_any, buffer = True, self.buffer
         if buffer is None:
-            self.without_robot += 1
             return
         try:
             if not buffer.update(message):
@@ -469,16 +401,20 @@ class RobotInputs:
 
     def waiting_for(self) -> Explanation:
         """Return a message that says what is missing for a first state and who publishes it."""
-        buffer, publishers = self.buffer, self.publishers
-        if buffer is None:
-            source = publishers.describe('robot_description')
+        if self.buffer is None:
+            source = self.describe_publishers('robot_description')
             text = f'no robot_description has been received yet: {source}'
             return Explanation(Reason.WAITING_FOR_DESCRIPTION, text)
-        return waiting_for(buffer, self.incoming.topic, self.received_any, publishers.describe)
+        describe, topic = self.describe_publishers, self.incoming.topic
+        return waiting_for(self.buffer, topic, self.received_any, describe)
+
+    def describe_publishers(self, topic: str) -> Explanation:
+        """Return how many publishers a topic has, as ``describe_publishers``."""
+        return describe_publishers(self._node, topic)
 
     def describe_stopped(self) -> Explanation:
         """Return a message that names the input that has stopped, with its publishers."""
         joints = self.buffer is None or self.buffer.joint_names
         name = self.incoming.topic if joints else 'odom'
-        text = f'{name} have stopped coming: {self.publishers.describe(name)}'
+        text = f'{name} have stopped coming: {self.describe_publishers(name)}'
         return Explanation(Reason.STATES_STOPPED, text)

@@ -11,7 +11,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from visualization_msgs.msg import MarkerArray
 
 from dynamics_ros.collision import Collisions, Obstacle
-from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, ModelError
+from dynamics_ros.errors import DynamicsRosError, ModelError
 from dynamics_ros.nodes.context import RobotContext
 from dynamics_ros.nodes.robot_request import Description
 from dynamics_ros.robot import Robot
@@ -124,10 +124,7 @@ class Obstacles:
 
     def _read(self, message: bytes) -> None:
         try:
-            if len(message) > MAX_BYTES:
-                found, expected = f'{len(message)} bytes', f'up to {MAX_BYTES}'
-                raise InvalidArgumentError('message', found, expected)
-            markers = deserialized(message, MarkerArray).markers
+            markers = deserialized(message, MarkerArray, MAX_BYTES).markers
             self._obstacles = read_obstacles(markers, self._obstacles, self._frame_of)
             self._refused = ''
         except DynamicsRosError as error:

@@ -61,7 +61,7 @@ TRUTH_RATE = 250.0
 """Rate of each ground truth topic in simulated time, at stamps of joint states [Hz]."""
 
 COMMAND_TIMEOUT = 0.2
-"""Longest time for which a command of efforts or velocities applies without a new one [s]."""
+"""Longest time for which a command of velocities applies without a new one [s]."""
 
 _QUEUE = 100  # joint states; covers a reader that stalls for 0.2 s at 500 Hz
 _MAX_LAG = 0.5  # longest stall that is caught up [s of real time]; the rest is dropped
@@ -126,14 +126,12 @@ class RobotSimulator(GuardedNode):
         feet = '~/ground_truth/foot_contacts'
         self._foot_contacts = topic(FootContacts, feet) if self._feet else None
         for kind, name, handler in (
-            (JointState, 'effort_commands', self._on_effort_command),
             (Float64MultiArray, 'forward_effort_commands', self._on_efforts),
             (Float64MultiArray, 'velocity_commands', self._on_velocities),
             (Float64MultiArray, 'position_commands', self._on_positions),
             (JointTrajectory, 'joint_trajectory', self._on_trajectory),
         ):
-            what = 'effort command' if kind is JointState else 'command'
-            callback = partial(self._follow, handler, what)
+            callback = partial(self._follow, handler)
             self.create_subscription(kind, f'~/{name}', callback, qos_profile_sensor_data)
         serve(self, ApplyWrench, '~/apply_wrench', self._on_apply_wrench)
         self._start_stamp = 0
@@ -208,16 +206,12 @@ class RobotSimulator(GuardedNode):
             feet = {self._names.frame_id_of(foot): sample.touching.get(foot) for foot in self._feet}
             self._foot_contacts.publish(true_foot_contacts(stamp, self._names.root, feet))
 
-    def _follow(self, handler: Callable[[Any], None], what: str, message: Any) -> None:
+    def _follow(self, handler: Callable[[Any], None], message: Any) -> None:
         """Apply a command; log the reason if it is refused."""
         try:
             handler(message)
         except InvalidArgumentError as error:
-            self.get_logger().warning(f'{what} refused: {error}', throttle_duration_sec=5.0)
-
-    def _on_effort_command(self, message: JointState) -> None:
-        """Add efforts by joint name to those of the motion."""
-        self._simulated.command(by_name('effort', message.name, message.effort), COMMAND_TIMEOUT)
+            self.get_logger().warning(f'command refused: {error}', throttle_duration_sec=5.0)
 
     # Topics with the behaviour of ros2_control controllers:
 

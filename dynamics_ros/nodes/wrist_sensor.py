@@ -214,12 +214,8 @@ class WristSensorInput:
         """Return what diagnostics says of the sensor."""
         values = {'wrist sensor': self.problem or 'ok', 'wrist sensor: contact': self.place.value}
         if self._sensor is not None and self.reading is not None:
-            deviation = np.sqrt(np.diag(self._sensor.covariance))
-            known = any(self._sensor.load.noise)
-            for name, numbers in (('wrench', self._sensor.wrench), ('deviation', deviation)):
-                text = ' '.join(f'{value:.3g}' for value in numbers)
-                shown = text if name == 'wrench' or known else 'unknown: ~/identify_wrist_sensor'
-                values[f'wrist sensor: {name} [N, Nm]'] = shown
+            wrench = ' '.join(f'{value:.3g}' for value in self._sensor.wrench)
+            values['wrist sensor: wrench [N, Nm]'] = wrench
         return values
 
     def apply(self, load: SensorLoad) -> None:

@@ -6,19 +6,14 @@ from __future__ import annotations
 
 from collections import Counter
 
-from geometry_msgs.msg import WrenchStamped
-from sensor_msgs.msg import JointState
-
 from dynamics_ros.estimation import ContactLocation, ContactPipeline, ContactState
 from dynamics_ros.estimation.contact.geometry import LOCATION_RATE
 from dynamics_ros.estimation.external_torques import ExternalTorques
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.wire.cdr import packed_stamp
-from dynamics_ros.wire.contact_messages import ContactMessages
+from dynamics_ros.wire.contact_messages import KINDS, ContactMessages
 from dynamics_ros.wire.conversions import topic_names
 from dynamics_ros.wire.templates import Filling, Message
-from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
-from dynamics_ros_msgs.msg import ExternalWrench
 
 from .bag import RecordingWriter
 from .states import EstimatedBlock, Estimators
@@ -82,15 +77,10 @@ class EstimateWriter:
         messages = self._messages
         if messages.add_compiled() or not self._outputs:
             self._outputs = [
-                ('external_torques', JointState, messages.external_torques),
-                ('contact_state', ContactStateMessage, messages.contact_state),
+                (f'{self._topics[frame]}/{part}' if frame else part, KINDS[part], message)
+                for (frame, part), message in messages.by_output.items()
+                if part != 'foot_contacts'
             ]
-            each = zip(self.frames, messages.wrenches, messages.estimates)  # or none of these
-            for frame, wrench, whole in each:
-                self._outputs += [
-                    (f'{self._topics[frame]}/wrench', WrenchStamped, wrench),
-                    (f'{self._topics[frame]}/estimate', ExternalWrench, whole),
-                ]
             self._filling = Filling([message for _, _, message in self._outputs])
         messages.write(state, external, place)
         self._filling.fill()

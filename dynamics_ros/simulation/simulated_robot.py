@@ -106,7 +106,7 @@ class SimulatedRobot:
         self._column = {name: i for i, name in enumerate(robot.joint_names)}
         self._efforts, self._steps = np.zeros(self._n), 0
         self._measured_effort = self._effort(self._external_torque())
-        self._stop_commands()
+        self._command, self._controlled = np.zeros(self._n), True
 
     @property
     def time(self) -> int:
@@ -157,28 +157,6 @@ class SimulatedRobot:
             self._time + round(duration * 1e9),
         )
 
-    def command(self, efforts: dict[str, float], duration: float) -> None:
-        """Add motor torques to those of the controllers until the next command, for a time at most.
-
-        Args:
-            efforts: torques by name of the joint [Nm, N if prismatic].
-            duration: simulated duration [s].
-
-        Raises:
-            UnknownJointError: the robot does not have a joint, or it is a mimic joint.
-            InvalidArgumentError: a torque is not finite.
-        """
-        torque = np.zeros(self._n)
-        for name, effort in efforts.items():
-            if name not in self._column:
-                raise UnknownJointError('efforts', name, self._column)
-            if not math.isfinite(effort):
-                raise InvalidArgumentError('efforts', f'{name!r}: {effort}', 'a finite torque')
-            torque[self._column[name]] = effort
-        steps = max(1, round(duration * 1e9 / TIME_STEP_NS))
-        self._command, self._command_end = torque, self._time + steps * TIME_STEP_NS
-        self._controlled = np.ones(self._n)
-
     def follow_efforts(self, efforts: Array | None) -> None:
         """Command motor torques (n) instead of the controllers, until the next command.
 
@@ -189,12 +167,11 @@ class SimulatedRobot:
         Raises:
             InvalidArgumentError: there is not a finite torque for each joint.
         """
-        if efforts is None:
-            self._stop_commands()
-            self._commanded().reach(self.joints, self._time * 1e-9, TIME_STEP_NS * 1e-9)
+        if efforts is not None:
+            self._command, self._controlled = _finite('efforts', efforts, self._n), False
             return
-        self._command = _finite('efforts', efforts, self._n)
-        self._command_end, self._controlled = -1, np.zeros(self._n)
+        self._command, self._controlled = np.zeros(self._n), True
+        self._commanded().reach(self.joints, self._time * 1e-9, TIME_STEP_NS * 1e-9)
 
     def follow_velocities(self, v: Array, duration: float) -> None:
         """Follow velocities v (n) by the controllers for a duration [s], then hold the positions.
@@ -245,8 +222,6 @@ class SimulatedRobot:
 
     def step(self) -> None:
         """Advance by ``TIME_STEP_NS``."""
-        if self._time == self._command_end:
-            self._stop_commands()
         self._active_pushes = tuple(push for push in self._pushes.values() if push.end > self._time)
         if len(self._active_pushes) < len(self._pushes):
             self._pushes = {push.frame: push for push in self._active_pushes}
@@ -308,7 +283,7 @@ class SimulatedRobot:
 
         The reference is the motion at the end of the step.
         """
-        if self.motion is None:
+        if self.motion is None or not self._controlled:
             return self._command, np.zeros(self._n)
         position, velocity = self.motion.at((self._time + TIME_STEP_NS) * 1e-9)
         kp, kd = self.actuators.stiffness, self.actuators.damping
@@ -316,13 +291,7 @@ class SimulatedRobot:
         compensation = weight + self._friction_torque(velocity, weight)
         joints = q_half[self.robot.model.root_joint_nq :]
         motor = compensation + kp * (position - joints) + kd * velocity
-        slope = kd + 0.5 * DT * kp
-        return motor * self._controlled + self._command, slope * self._controlled
-
-    def _stop_commands(self) -> None:
-        self._command = np.zeros(self._n)
-        self._command_end = -1
-        self._controlled = np.ones(self._n)
+        return motor, kd + 0.5 * DT * kp
 
 
 def _finite(argument: str, values: ArrayLike, size: int) -> Array:

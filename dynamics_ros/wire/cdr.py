@@ -15,6 +15,7 @@ Readers of joint states and odometry take their numbers in place.
 from __future__ import annotations
 
 import logging
+import math
 import re
 import struct
 from collections.abc import Callable, Sequence
@@ -299,12 +300,14 @@ class MessageReader(Generic[Values]):
         return read(data)
 
 
-def deserialized(data: bytes, kind: Any) -> Any:
+def deserialized(data: bytes, kind: Any, most: float = math.inf) -> Any:
     """Deserialize a message of type ``kind`` with the middleware.
 
     Raises:
-        MalformedMessageError: the bytes are not a message of that type.
+        MalformedMessageError: the bytes are not a message of that type, or more than ``most``.
     """
+    if len(data) > most:
+        raise MalformedMessageError(f'message: {len(data)} bytes; expected up to {most}')
     try:
         return deserialize_message(data, kind)
     except Exception as error:  # rclpy documents no type of this error

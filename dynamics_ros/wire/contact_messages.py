@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Vector3, WrenchStamped
+from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
 from dynamics_ros.estimation import ContactLocation, ContactPipeline, ExternalTorques
@@ -31,14 +32,23 @@ from .templates import Fields, Message, entries
 YES = np.ones(1)
 """Source of a flag that is set."""
 
+KINDS = {
+    'external_torques': JointState,
+    'contact_state': ContactStateMessage,
+    'foot_contacts': FootContactsMessage,
+    'wrench': WrenchStamped,
+    'estimate': ExternalWrench,
+}
+"""Type of the messages of each topic, by its last part."""
+
 
 class ContactMessages:
     """Messages of contact_node for one robot.
 
     Attributes:
-        external_torques, contact_state: these messages.
-        feet: message of the feet; empty without feet, and until their kernel is compiled.
-        wrenches, estimates: messages of each contact frame; empty until their kernel is compiled.
+        by_output: message of each topic, by contact frame, '' if there is none, and last part of
+            the name; those of wrenches and feet once their kernels are compiled.
+        has_wrenches: whether those of wrenches are there.
     """
 
     def __init__(self, pipeline: ContactPipeline, frame_id_of: Callable[[str], str]) -> None:
@@ -58,9 +68,8 @@ class ContactMessages:
         self._stale: tuple[str, ...] = ()
         self._sources: tuple[Any, ...] = ()
         efforts = partial(empty_efforts, pipeline.joint_names)
-        self.external_torques = Message(efforts, {'effort': entries(self._torques, order)})
         place = self._location
-        self.contact_state = Message(
+        self._contact_state = Message(
             self._empty_state,
             {
                 'state': self._flags[:1],
@@ -77,28 +86,30 @@ class ContactMessages:
                 'collision_thresholds': entries(self._thresholds[1], order),
             },
         )
-        self.feet: list[Message] = []
-        self.wrenches: list[Message] = []
-        self.estimates: list[Message] = []
-        self._complete = False
+        self.by_output = {
+            ('', 'external_torques'): Message(efforts, {'effort': entries(self._torques, order)}),
+            ('', 'contact_state'): self._contact_state,
+        }
+        self.has_wrenches = self._has_feet = False
         self.add_compiled()
 
     def add_compiled(self) -> bool:
         """Add the messages whose kernels have been compiled since; return whether there are any."""
-        if self._complete:
-            return False
         pipeline, feet, added = self._pipeline, self._pipeline.feet, False
-        if not self.wrenches and pipeline.estimator.ready:
+        if not self.has_wrenches and pipeline.estimator.ready:
             step, added = pipeline.estimator.step(self._q, self._torques), True
-            for i in range(len(pipeline.frames)):
-                wrench = {'wrench': pipeline.estimator.latest[i].wrench}
-                self.wrenches.append(Message(partial(self._empty_wrench, i), wrench, (step,)))
-                prototype, fields = partial(self._empty_estimate, i), partial(self._estimate, i)
-                self.estimates.append(Message(prototype, fields, (step,)))
-        if feet is not None and not self.feet and feet.ready:
+            for i, frame in enumerate(pipeline.frames):
+                fields: Fields = {'wrench': pipeline.estimator.latest[i].wrench}
+                wrench = Message(partial(self._empty_wrench, i), fields, (step,))
+                prototype = partial(self._empty_estimate, i)
+                estimate = Message(prototype, partial(self._estimate, i), (step,))
+                self.by_output |= {(frame, 'wrench'): wrench, (frame, 'estimate'): estimate}
+            self.has_wrenches = True
+        if feet is not None and not self._has_feet and feet.ready:
             step, added = feet.step(self._q, self._v, self._torques, self._tau), True
-            self.feet.append(Message(self._empty_feet, self._feet_fields, (step,)))
-        self._complete = bool(self.wrenches) and (feet is None or bool(self.feet))
+            message = Message(self._empty_feet, self._feet_fields, (step,))
+            self.by_output['', 'foot_contacts'] = message
+            self._has_feet = True
         return added
 
     def write(
@@ -121,21 +132,20 @@ class ContactMessages:
         self._flags[:] = report.state, point_known, report.collision_latched
         self._offset[:] = pipeline.tare.offset
         self._write_location(location)
-        if self.wrenches:
+        if self.has_wrenches:
             pipeline.prepare_wrenches(state)
-        if self.feet and pipeline.feet is not None:
+        if self._has_feet and pipeline.feet is not None:
             self._v[:] = state.v
             self._tau[:] = pipeline.observer.torque_on_bodies(state.q, state.v, state.effort)
             pipeline.feet.prepare_step(state.stale_mask)
         place = (location.link, location.point_frame) if location else (report.link, '')
         if place != self._place:
             self._place = place
-            self.contact_state.renew()
+            self._contact_state.renew()
         sources = state.stale, pipeline.uncertain_frames, pipeline.estimator.joint_count
         if sources != self._sources:
             self._stale, self._sources = state.stale, sources
-            for message in (*self.estimates, *self.feet):
-                message.renew()
+            self.renew('estimate', 'foot_contacts')
 
     def _write_location(self, location: ContactLocation | None) -> None:
         place = self._location
@@ -145,10 +155,11 @@ class ContactMessages:
         place[:2], place[11] = (location.probability, location.misfit), location.deviation
         place[2:5], place[5:8], place[8:11] = location.point, location.normal, location.force
 
-    def renew(self) -> None:
-        """Make all messages anew, because frame ids have changed."""
-        for message in (self.contact_state, *self.feet, *self.wrenches, *self.estimates):
-            message.renew()
+    def renew(self, *parts: str) -> None:
+        """Make messages anew, of all topics or of some, because names have changed."""
+        for (_, part), message in self.by_output.items():
+            if not parts or part in parts:
+                message.renew()
 
     def _empty_state(self) -> ContactStateMessage:
         joints, (link, point_frame) = self._pipeline.joint_names, self._place

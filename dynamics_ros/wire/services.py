@@ -184,23 +184,22 @@ def given_joints(state: JointState, buffer: StateBuffer, argument: str) -> Given
     )
 
 
-def one_each(argument: str, names: Sequence[str], values: Sequence[float]) -> Array:
+def one_each(
+    argument: str, names: Sequence[str], values: Sequence[float], finite: bool = True
+) -> Array:
     """Return the values (n) of n names.
 
     Raises:
-        InvalidArgumentError: the numbers of names and values differ, or a value is not finite.
+        InvalidArgumentError: the numbers of names and values differ, or a value is not finite and
+            has to be.
     """
-    _check_count(argument, names, values)
-    given = float_array(values)
-    if not np.isfinite(given).all():
-        raise InvalidArgumentError(argument, 'not finite', 'finite numbers')
-    return given
-
-
-def _check_count(argument: str, names: Sequence[str], values: Sequence[float]) -> None:
     if len(names) != len(values):
         problem = f'{len(values)} values for {len(names)} names'
         raise InvalidArgumentError(argument, problem, 'one for each')
+    given = float_array(values)
+    if finite and not np.isfinite(given).all():
+        raise InvalidArgumentError(argument, 'not finite', 'finite numbers')
+    return given
 
 
 def check_names(
@@ -225,20 +224,9 @@ def by_name(argument: str, names: Sequence[str], values: Sequence[float]) -> dic
     Raises:
         InvalidArgumentError: a name is repeated, or the numbers of names and values differ.
     """
-    _check_count(argument, names, values)
+    given = one_each(argument, names, values, finite=False)
     check_names(argument, names, lambda _: True, ())
-    return dict(zip(names, values, strict=True))
-
-
-def values_by_joint(
-    robot: Robot, names: Sequence[str], values: Sequence[float], argument: str
-) -> Array:
-    """Return an array (nv) of values given by joint name, zero for others; errors as above."""
-    given, indices = one_each(argument, names, values), robot.joint_v_indices
-    check_names(argument, names, indices.__contains__, indices)
-    result = np.zeros(robot.nv)
-    result[[indices[name] for name in names]] = given
-    return result
+    return dict(zip(names, given.tolist(), strict=True))
 
 
 def requested_acceleration(request: Any, state: RequestedState, buffer: StateBuffer) -> Array:
@@ -252,7 +240,10 @@ def requested_acceleration(request: Any, state: RequestedState, buffer: StateBuf
     if not names and len(request.accelerations):
         names = list(state.names) or list(robot.joint_v_indices)
     given = request.accelerations if len(request.accelerations) else [0.0] * len(names)
-    acceleration = values_by_joint(robot, names, given, 'accelerations')
+    values, indices = one_each('accelerations', names, given), robot.joint_v_indices
+    check_names('accelerations', names, indices.__contains__, indices)
+    acceleration = np.zeros(robot.nv)
+    acceleration[[indices[name] for name in names]] = values
     base = numbers(request.base_acceleration, 'base_acceleration')
     if robot.model.root_joint_nv:
         acceleration[: robot.model.root_joint_nv] = buffer.base_velocity(base)

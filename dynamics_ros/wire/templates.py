@@ -145,13 +145,6 @@ class Message:
         """Kernels and copies that fill ``template``."""
         return self._steps if self.template else ()
 
-    def filled(self) -> Template:
-        """Return the template after the copies of arrays, without kernels."""
-        for step in self.steps:
-            if isinstance(step, Copy):
-                step.target[...] = step.source.reshape(step.target.shape)
-        return self.template
-
 
 class Filling:
     """Program that fills several messages: their kernels and copies, each once.

@@ -89,7 +89,7 @@ class Arm:
         """The estimate of the last state as contact_node publishes it."""
         messages = ContactMessages(self.pipeline, lambda frame: frame)
         messages.write(self.state, self.external, None)
-        (message,) = messages.estimates
+        message = messages.by_output[HAND, 'estimate']
         assert Program(message.steps).run()
         return deserialize_message(message.template.message(bytes(8)), ExternalWrench)
 

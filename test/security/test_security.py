@@ -134,4 +134,4 @@ def test_only_the_leader_leads(topic: str) -> None:
 def test_commands_for_the_robot_come_from_the_nodes_or_the_robot_itself() -> None:
     assert may(NODES, 'topics', 'publish', '/dynamics_node/gravity_commands')
     assert not may(OPERATOR, 'topics', 'publish', '/dynamics_node/gravity_commands')
-    assert not may(OPERATOR, 'topics', 'publish', '/robot_simulator/effort_commands')
+    assert not may(OPERATOR, 'topics', 'publish', '/robot_simulator/forward_effort_commands')

@@ -230,7 +230,7 @@ class TestLimits:
         limits = simulated.robot.effort_limits
         assert np.isfinite(limits).all()
         start = simulated.sample().q
-        simulated.command({simulated.robot.joint_names[0]: 1e9}, duration=0.05)
+        simulated.follow_efforts(np.array([1e9, *simulated.robot.gravity(start)[1:]]))
         (sample,) = advance(simulated, 1e-3)
         # What turns the rotor and reaches the sensor; gear friction takes the rest.
         exerted = simulated.actuators.armature[0] * sample.a[0] + sample.effort[0]
@@ -288,18 +288,6 @@ class TestControl:
         # The controller has had 2 s, many of its time constants, to come back.
         assert samples[-1].q == pytest.approx(start, abs=1e-3)
 
-    def test_commands_add_to_the_controllers_until_they_time_out(self):
-        simulated, _ = controlled(ARM, moving=False)
-        name = simulated.robot.joint_names[1]
-        start = simulated.sample().q
-        simulated.command({name: 5.0}, duration=0.3)
-        pushed_away = advance(simulated, 0.3)[-1].q - start
-        # Held by the controller: torque over stiffness is where it comes to rest.
-        assert pushed_away[1] == pytest.approx(5.0 / simulated.actuators.stiffness[1], rel=0.1)
-        back = advance(simulated, 1.0)[-1].q
-        # What is left after that second, of a push that moved it by more.
-        assert back == pytest.approx(start, abs=1e-3)
-
 
 class TestBadRequests:
     def test_pushes_that_make_no_sense_are_refused_and_change_nothing(self):
@@ -321,9 +309,9 @@ class TestBadRequests:
     def test_commands_that_make_no_sense_are_refused(self):
         simulated, _ = controlled(GRIPPER)
         with pytest.raises(UnknownJointError):
-            simulated.command({'copy': 1.0}, duration=1.0)
+            simulated.follow_positions({'copy': 1.0}, duration=1.0)
         with pytest.raises(InvalidArgumentError):
-            simulated.command({'slide': math.nan}, duration=1.0)
+            simulated.follow_positions({'slide': math.nan}, duration=1.0)
 
     @pytest.mark.parametrize('kind', ['planar', 'floating'])
     def test_joints_of_several_coordinates_are_refused_by_name(self, kind):

@@ -11,7 +11,7 @@ pytest.importorskip('rclpy')
 
 from arm import ARM, NAMES, ROBOT, Q
 from diagnostic_msgs.msg import DiagnosticArray
-from ros_harness import client, running
+from ros_harness import served, shared
 
 pytestmark = pytest.mark.ros
 
@@ -34,10 +34,7 @@ PARAMETERS = {
 }
 
 
-@pytest.fixture
-def ros():
-    with running(NODE, DOMAIN, PARAMETERS), client(DOMAIN) as one:
-        yield one
+ros = shared(served, NODE, DOMAIN, PARAMETERS)
 
 
 class Mover:

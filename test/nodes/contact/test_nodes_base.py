@@ -157,3 +157,9 @@ def test_noise_at_rest_and_a_single_reading_take_nothing_away(ros, samples):
         lambda: len(found) > count + 5, meanwhile=lambda: tell(ros, noisy()), period=PERIOD
     )
     assert ros.values('contact_node')[DETAIL] == 'published on odom'
+
+
+def test_a_foot_that_does_not_exist_is_refused_with_its_name(ros):
+    result = ros.set_parameter('contact_node', 'feet.frames', ['LF_FOOT', 'NOSE'])
+    assert not result.successful
+    assert 'NOSE' in result.reason

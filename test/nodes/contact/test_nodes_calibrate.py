@@ -22,7 +22,7 @@ sys.path.append(str(Path(__file__).parents[2] / 'identification'))
 from action_msgs.msg import GoalStatus
 from geometry_msgs.msg import WrenchStamped
 from rclpy.action import ActionClient
-from ros_harness import LATCHED, client, result_of, running, send_goal
+from ros_harness import LATCHED, result_of, send_goal, served
 from sensor_msgs.msg import JointState
 from simulated_arm import COULOMB, OFFSET, VISCOUS, efforts, motion, truth
 from std_msgs.msg import String
@@ -47,11 +47,7 @@ NOISE = 0.1
 
 @pytest.fixture(scope='module')
 def ros():
-    parameters = {
-        'frames': ['tool0'],
-        'wrench.force_only': True,
-    }
-    with running(NODE, DOMAIN, parameters), client(DOMAIN) as one:
+    with served(NODE, DOMAIN, {'frames': ['tool0'], 'wrench.force_only': True}) as one:
         one.publish('/robot_description', String(data=ARM), LATCHED)
         yield one
 

@@ -16,7 +16,7 @@ pytest.importorskip('rclpy')
 from arm import ARM, NAMES, ROBOT, STILL, Q
 from geometry_msgs.msg import WrenchStamped
 from numpy.testing import assert_allclose
-from ros_harness import LATCHED, client, running
+from ros_harness import LATCHED, served, shared
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
@@ -45,15 +45,9 @@ FELT = 1e-4
 the damping."""
 
 
-@pytest.fixture(scope='module')
-def node():
-    parameters = {
-        'frames': ['tool0'],
-        'thresholds.contact': [2.0],
-        'thresholds.collision': [15.0],
-    }
-    with running(NODE, DOMAIN, parameters) as process:
-        yield process
+THRESHOLDS = {'thresholds.contact': [2.0], 'thresholds.collision': [15.0]}
+
+ros = shared(served, NODE, DOMAIN, {'frames': ['tool0'], **THRESHOLDS})
 
 
 class Rig:
@@ -120,15 +114,14 @@ class Rig:
 
 
 @pytest.fixture(scope='module')
-def rig(node):
-    with client(DOMAIN) as one:
-        rig = Rig(one)
-        one.publish('/robot_description', String(data=ARM), LATCHED)
-        one.wait_for(
-            lambda: rig.torques and rig.estimates and rig.states and rig.wrenches and rig.markers,
-            meanwhile=lambda: one.publish_joint_state(rig.message()),
-        )
-        yield rig
+def rig(ros):
+    rig = Rig(ros)
+    ros.publish('/robot_description', String(data=ARM), LATCHED)
+    ros.wait_for(
+        lambda: rig.torques and rig.estimates and rig.states and rig.wrenches and rig.markers,
+        meanwhile=lambda: ros.publish_joint_state(rig.message()),
+    )
+    return rig
 
 
 @pytest.fixture(autouse=True)
@@ -158,10 +151,7 @@ def test_a_push_on_the_tool_is_felt_with_the_sign_of_the_environment(rig):
     at_its_frame = ROBOT.jacobian(Q, wrench.header.frame_id, 'local').T
     felt = at_its_frame @ numbers(wrench.wrench, 'wrench')
     assert_allclose(felt, PUSH_TORQUE, atol=FELT)
-
-
-def test_the_estimate_says_how_far_it_can_be_trusted(rig):
-    rig.hold(PUSH_TORQUE)
+    # And the estimate says how far it can be trusted.
     estimate = rig.estimates[-1]
     assert estimate.frame == 'tool0'
     point = estimate.reference_point
@@ -219,10 +209,14 @@ def test_a_collision_is_latched_until_reset(rig):
     )
 
 
-@pytest.mark.parametrize('axes', ['base_link', ''])
-def test_markers_show_force_and_torque_and_name_the_touched_link(rig, axes):
+@pytest.mark.parametrize(('axes', 'expected'), [('base_link', PUSH), ('', IN_TOOL)])
+def test_wrenches_in_any_axes_are_shown_as_force_and_torque_with_the_link(rig, axes, expected):
     rig.express_in(axes)
-    last = rig.hold(PUSH_TORQUE, samples=30).header.stamp
+    last = rig.hold(PUSH_TORQUE).header.stamp
+    assert_allclose(numbers(rig.wrenches[-1].wrench, 'wrench'), expected, atol=FELT)
+    tool = ROBOT.forward_kinematics(Q, 'tool0')[:3, 3]
+    point = rig.estimates[-1].reference_point
+    assert_allclose([point.x, point.y, point.z], tool if axes else np.zeros(3), atol=1e-12)
 
     def settled():
         shown = {marker.ns: marker for marker in rig.shown()}
@@ -239,7 +233,6 @@ def test_markers_show_force_and_torque_and_name_the_touched_link(rig, axes):
     assert_allclose(arrow, 0.01 * PUSH[:3], atol=1e-3)
     # A viewer has a link's pose at a stamp only when tf has come that far.
     assert {marker.header.frame_id for marker in rig.shown()} == {'base_link'}
-    tool = ROBOT.forward_kinematics(Q, 'tool0')[:3, 3]
     assert_allclose([start.x, start.y, start.z], tool, atol=1e-9)
     label = shown['link']
     assert label.action == Marker.ADD
@@ -298,16 +291,6 @@ def test_after_a_clock_jump_nothing_false_is_published(rig, jump):
     # By then the observer has seen three time constants: 1 - exp(-3) of the push is 95 %.
     felt = np.array(rig.wait_for_answer(PUSH_TORQUE).effort) / PUSH_TORQUE
     assert (felt > 0.94).all() and (felt < 1.01).all()
-
-
-def test_the_wrench_can_be_expressed_in_another_frame(rig):
-    rig.express_in('base_link')
-    rig.hold(PUSH_TORQUE)
-    assert_allclose(numbers(rig.wrenches[-1].wrench, 'wrench'), PUSH, atol=FELT)
-    point = rig.estimates[-1].reference_point
-    expected = ROBOT.forward_kinematics(Q, 'tool0')[:3, 3]
-    assert_allclose([point.x, point.y, point.z], expected, atol=1e-12)
-    rig.express_in('')
 
 
 def test_a_push_on_a_link_is_located_on_its_surface(rig):

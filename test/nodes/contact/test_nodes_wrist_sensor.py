@@ -17,7 +17,7 @@ from arm import ARM, NAMES, ROBOT, STILL, Q
 from geometry_msgs.msg import WrenchStamped
 from rclpy.action import ActionClient
 from rclpy.qos import qos_profile_sensor_data
-from ros_harness import LATCHED, client, running, stamp_of
+from ros_harness import LATCHED, served, shared, stamp_of
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
@@ -74,11 +74,7 @@ class Sensor:
         return self.ros.wait_for(condition, meanwhile=self.send, period=0.002)
 
 
-@pytest.fixture(scope='module')
-def ros():
-    parameters = {'robot_description': ARM, 'wrist_sensor.topic': TOPIC}
-    with running(NODE, DOMAIN, parameters), client(DOMAIN) as one:
-        yield one
+ros = shared(served, NODE, DOMAIN, {'robot_description': ARM, 'wrist_sensor.topic': TOPIC})
 
 
 @pytest.fixture(scope='module')
@@ -152,8 +148,6 @@ def test_a_bias_that_drifts_is_tared(ros, sensor, measured):
 
 
 def test_the_covariance_follows_from_the_noise_of_the_readings(ros, sensor, measured):
-    # The readings of this test have none, so the identified noise is unknown.
-    sensor.until(lambda: 'unknown' in ros.values(NODE)['wrist sensor: deviation [N, Nm]'])
     noise, deviation = [0.5] * 3 + [0.02] * 3, [0.1] * 3 + [0.01] * 3
     assert ros.set_parameter(NODE, 'wrist_sensor.noise', noise).successful
     assert ros.set_parameter(NODE, 'wrist_sensor.bias_deviation', deviation).successful

@@ -13,7 +13,7 @@ pytest.importorskip('rclpy')
 
 from geometry_msgs.msg import Inertia, Vector3, Vector3Stamped, WrenchStamped
 from impedance_harness import NAMES, NODE, ROBOT, TOOL, TRIES, Arm, arm
-from ros_harness import LATCHED, client, running
+from ros_harness import LATCHED, client, running, shared
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool
 
@@ -26,12 +26,7 @@ pytestmark = [pytest.mark.ros, pytest.mark.slow]
 DOMAIN = 141
 
 
-@pytest.fixture(scope='module')
-def held():
-    with arm(DOMAIN) as one:
-        one.wait_for_status('holding')
-        one.pass_time(0.05)
-        yield one
+held = shared(arm, DOMAIN)
 
 
 def push(held, force, seconds):
@@ -217,7 +212,6 @@ def test_a_parameter_that_nobody_can_mean_is_refused_by_name(held, name, value, 
 @pytest.mark.few(1)
 def test_a_wrong_gravity_moves_the_arm_slowly(gravity):
     with arm(DOMAIN + 1) as one:
-        one.wait_for_status('holding')
         one.catch_up()
         for wrong in ((1000.0, 0.0, 0.0), gravity):  # the first is refused
             one.ros.publish('/gravity', Vector3Stamped(vector=fill(Vector3(), wrong)), LATCHED)
@@ -233,8 +227,7 @@ def test_a_wrong_gravity_moves_the_arm_slowly(gravity):
 def test_a_payload_that_is_not_there_is_undone_before_it_throws_the_arm(mode):
     message = Payload(inertia=Inertia(m=5.0, ixx=0.01, iyy=0.01, izz=0.01))
     message.header.frame_id = TOOL
-    with arm(DOMAIN + 1, mode=mode) as one:
-        one.wait_for_status('guided' if mode == 'guiding' else 'holding')
+    with arm(DOMAIN + 1, mode=mode, status='guided' if mode == 'guiding' else 'holding') as one:
         one.catch_up()
         one.ros.publish('/payload', message, LATCHED)
         one.ros.wait_for(lambda: 'payload: moves the arm, which takes back' in one.node.printed)
@@ -261,7 +254,8 @@ def test_without_joints_of_the_controller_it_is_no_configuration():
 
 
 def test_an_arm_whose_joint_ranges_would_pull_it_is_not_activated():
-    with arm(DOMAIN + 1, **{'joint_range.margin': 10.0}) as one:
-        status = one.wait_for_status('inactive: joint_range: would pull a joint')
+    refused = 'inactive: joint_range: would pull a joint'
+    with arm(DOMAIN + 1, status=refused, **{'joint_range.margin': 10.0}) as one:
+        status = one.wait_for_status(refused)
         assert {pair.value for pair in status.values} >= {'change_refused'}
         assert not one.efforts.size

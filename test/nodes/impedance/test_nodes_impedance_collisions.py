@@ -41,7 +41,6 @@ def watched():
         },
     ) as one:
         one.contacts = one.ros.listen(ContactState, f'/{DETECTOR}/contact_state', 5000)
-        one.wait_for_status('holding')
         one.ros.wait_for(lambda: one.contacts)
         one.wait_for_status('holding')
         yield one

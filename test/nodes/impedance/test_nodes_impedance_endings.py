@@ -15,7 +15,7 @@ pytest.importorskip('rclpy')
 
 from geometry_msgs.msg import Inertia, Vector3
 from impedance_harness import NAMES, NODE, ROBOT, TOOL, TORQUE_RATE, TRIES, arm
-from ros_harness import LATCHED, description, faulty
+from ros_harness import LATCHED, description, faulty, shared
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
@@ -48,11 +48,7 @@ def get_going(moved):
     moved.get_going(0.15 if moved.pose[2, 3] < moved.start else -0.15)
 
 
-@pytest.fixture(scope='module')
-def moved():
-    with arm(DOMAIN, **LOST) as one:
-        one.wait_for_status('holding')
-        yield one
+moved = shared(arm, DOMAIN, **LOST)
 
 
 def spoilt(moved, joint, **changes):
@@ -212,7 +208,6 @@ def test_a_robot_that_it_cannot_use_is_met_by_a_stop_and_named():
         renamed = renamed.replace(f'"{name}"', f'"other_{name}"')
     for _ in range(TRIES):
         with arm(DOMAIN + 1, **LOST) as one:
-            one.wait_for_status('holding')
             get_going(one)
             del one.statuses[:]
             one.ros.publish('/robot_description', String(data=renamed), LATCHED)
@@ -235,7 +230,6 @@ def test_a_robot_that_it_cannot_use_is_met_by_a_stop_and_named():
 def test_a_signal_ends_the_process_after_the_arm_has_been_braked(by):
     for _ in range(TRIES):
         with arm(DOMAIN + 1, **LOST) as one:
-            one.wait_for_status('holding')
             get_going(one)
             code, _ = one.node.end(by)
             assert code == 0, one.node.printed
@@ -249,7 +243,6 @@ def test_a_signal_ends_the_process_after_the_arm_has_been_braked(by):
 
 def test_zeros_are_the_last_command_where_they_are_asked_for():
     with arm(DOMAIN + 1, commands_at_end='zero', **LOST) as one:
-        one.wait_for_status('holding')
         get_going(one)
         assert one.change('deactivate')
         one.ros.wait_for(lambda: not one.efforts[-1].any())
@@ -258,7 +251,6 @@ def test_zeros_are_the_last_command_where_they_are_asked_for():
 def test_an_error_in_a_step_is_an_end_and_told_once(tmp_path):
     script, flag = faulty(tmp_path, NODE, 'dynamics_ros.control:CompliantArm.drive')
     with arm(DOMAIN + 1, name=script, **LOST) as one:
-        one.wait_for_status('holding')
         get_going(one)
         flag.touch()
         one.wait_for_status('ZeroDivisionError')

@@ -33,7 +33,6 @@ def ball(place, **fields):
 
 def test_a_tool_that_is_sent_into_an_obstacle_stays_off_and_goes_on_without_it():
     with arm(DOMAIN, **REPULSION) as one:
-        one.wait_for_status('holding')
         start = one.pose
         place = start[:3, 3] + 0.2 * start[:3, 2]
         pose = np.eye(4)
@@ -61,7 +60,6 @@ def test_a_tool_that_is_sent_into_an_obstacle_stays_off_and_goes_on_without_it()
 
 def test_a_refused_obstacle_ends_targets_until_it_is_mended_and_values_are_checked():
     with arm(DOMAIN + 1, **REPULSION) as one:
-        one.wait_for_status('holding')
         far = np.array([3.0, 0.0, 0.0])
         wrong = ball(far)
         wrong.markers[0].header.frame_id = 'nowhere'

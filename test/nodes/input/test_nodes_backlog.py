@@ -19,7 +19,7 @@ from arm import ARM, NAMES, ROBOT, Q
 from numpy.testing import assert_allclose
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import serialize_message
-from ros_harness import client, running
+from ros_harness import client, running, shared
 from sensor_msgs.msg import JointState
 
 from dynamics_ros.nodes.inputs import MAX_ALLOWANCE
@@ -50,10 +50,7 @@ DEEP = QoSProfile(
 )
 
 
-@pytest.fixture(scope='module')
-def ros():
-    with client(DOMAIN, infos=True) as one:
-        yield one
+ros = shared(client, DOMAIN, infos=True)
 
 
 class Source:

@@ -11,6 +11,7 @@ pytest.importorskip('rclpy')
 
 from geometry_msgs.msg import PoseStamped
 from numpy.testing import assert_allclose
+from ros_harness import shared
 from servo_harness import ROBOT, SERVO, SPEED, MovingPlay, Q, play
 from std_srvs.srv import SetBool
 
@@ -61,10 +62,7 @@ class Arm(MovingPlay):
         self.pass_time(0.1, self.report)
 
 
-@pytest.fixture(scope='module')
-def played():
-    with play(DOMAIN, robot=Arm) as one:
-        yield one
+played = shared(play, DOMAIN, robot=Arm)
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ import pytest
 pytest.importorskip('rclpy')
 
 from geometry_msgs.msg import WrenchStamped
+from ros_harness import shared
 from servo_harness import ROBOT, SERVO, MovingPlay, Q, play
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
@@ -98,10 +99,7 @@ def reason_of(status):
     return next(value.value for value in status.values if value.key == 'reason')
 
 
-@pytest.fixture(scope='module')
-def moving():
-    with play(DOMAIN, 'velocity', robot=Guided, **PARAMETERS) as one:
-        yield one
+moving = shared(play, DOMAIN, 'velocity', robot=Guided, **PARAMETERS)
 
 
 @pytest.fixture

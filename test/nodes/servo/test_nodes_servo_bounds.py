@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip('rclpy')
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from ros_harness import description
+from ros_harness import description, shared
 from servo_harness import ROBOT, play
 
 from dynamics_ros import Robot
@@ -26,11 +26,7 @@ DOMAIN = 202
 FASTEST = 0.5
 """m/s that the frame may go by default."""
 
-
-@pytest.fixture(scope='module')
-def played():
-    with play(DOMAIN) as one:
-        yield one
+played = shared(play, DOMAIN)
 
 
 def test_a_twist_beyond_the_largest_speed_is_scaled_and_told(played):

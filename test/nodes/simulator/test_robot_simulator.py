@@ -11,7 +11,7 @@ import pytest
 from geometry_msgs.msg import PoseStamped, Vector3, WrenchStamped
 from rcl_interfaces.msg import Log
 from rclpy.qos import qos_profile_sensor_data
-from ros_harness import LATCHED, client, description, running
+from ros_harness import LATCHED, client, description, running, served, shared
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -33,10 +33,7 @@ TRIES = 5
 PEER = PinocchioPeer(description(), Robot.from_urdf(description()))
 
 
-@pytest.fixture(scope='module')
-def simulator():
-    with running('robot_simulator', DOMAIN) as process:
-        yield process
+simulator = shared(running, 'robot_simulator', DOMAIN)
 
 
 @pytest.fixture
@@ -145,43 +142,6 @@ def test_bad_requests_get_their_code_and_the_simulator_goes_on(listener, simulat
     assert simulator.alive
 
 
-def test_effort_commands_move_the_joint_they_name(listener):
-    states = listener.listen(JointState, '/joint_states', 100)
-    listener.wait_for(lambda: states)
-    names = list(states[0].name)
-    # Ten times what the last joint needs for its own inertia moves it, and by its stop no farther.
-    command = JointState(name=[names[-1]], effort=[3.0])
-    before = max(abs(message.velocity[-1]) for message in states)
-
-    def moved():
-        return any(abs(message.velocity[-1]) > 3.0 * before + 0.01 for message in states)
-
-    listener.wait_for(
-        moved, meanwhile=lambda: listener.publish('/robot_simulator/effort_commands', command)
-    )
-
-
-def test_commands_that_make_no_sense_are_refused_and_the_simulator_goes_on(listener, simulator):
-    states = listener.listen(JointState, '/joint_states', 100)
-    listener.wait_for(lambda: states)
-    name = states[0].name[0]
-    commands = (
-        JointState(name=['nobody'], effort=[1.0]),
-        JointState(name=[name], effort=[math.nan]),
-        JointState(name=[name], effort=[1.0, 2.0]),
-        JointState(name=[name, name], effort=[1.0, 2.0]),
-    )
-
-    def send():
-        for command in commands:
-            listener.publish('/robot_simulator/effort_commands', command)
-
-    listener.wait_for(lambda: 'refused' in simulator.printed, meanwhile=send)
-    count = len(states)
-    listener.wait_for(lambda: len(states) > count + 50)
-    assert simulator.alive
-
-
 def test_without_motion_the_robot_stands_still(ros, states):
     states.clear()
     ros.wait_for(lambda: len(states) > 200)
@@ -231,12 +191,7 @@ def test_frames_have_the_prefix_of_the_nodes_in_messages_and_in_requests():
 
 
 NAMES = list(Robot.from_urdf(description()).joint_names)
-
-
-@pytest.fixture(scope='module')
-def ros():
-    with running('robot_simulator', DOMAIN + 1, {'motion': False}), client(DOMAIN + 1) as one:
-        yield one
+ros = shared(served, 'robot_simulator', DOMAIN + 1, {'motion': False})
 
 
 @pytest.fixture(scope='module')
@@ -286,21 +241,33 @@ def test_arrays_lead_all_joints(ros, states, kind):
     assert (np.array(states[-1].position) - begin < 0.1).all()
 
 
+EFFORTS = '/robot_simulator/forward_effort_commands'
+
+
 @pytest.mark.parametrize(
-    ('goal', 'what'),
+    ('topic', 'command', 'what'),
     [
-        (trajectory([[0.0]] * 2, [1.0, 2.0], ['of_another_robot']), 'joint_names'),
-        (trajectory([[0.0] * 7, [0.1] * 7], [1.0, 1.0]), 'time_from_start'),
-        (trajectory([[0.0] * 6] * 2, [1.0, 2.0]), 'positions'),
-        (trajectory([[np.nan] * 7], [1.0]), 'positions'),
-        (trajectory([], []), 'points'),
+        (TRAJECTORY, trajectory([[0.0]] * 2, [1.0, 2.0], ['of_another_robot']), 'joint_names'),
+        (TRAJECTORY, trajectory([[0.0] * 7, [0.1] * 7], [1.0, 1.0]), 'time_from_start'),
+        (TRAJECTORY, trajectory([[0.0] * 6] * 2, [1.0, 2.0]), 'positions'),
+        (TRAJECTORY, trajectory([[np.nan] * 7], [1.0]), 'positions'),
+        (TRAJECTORY, trajectory([], []), 'points'),
+        (TRAJECTORY, trajectory([[0.0]], [1.0], NAMES[:1] * 2), 'positions: 1 values for 2 names'),
+        (TRAJECTORY, trajectory([[0.0] * 2], [1.0], NAMES[:1] * 2), 'positions: a joint is named'),
+        (TRAJECTORY, trajectory([[0.0]], [1.0], ['nobody']), "positions: unknown joint 'nobody'"),
+        (EFFORTS, Float64MultiArray(data=[math.nan] * 7), 'efforts'),
+        (EFFORTS, Float64MultiArray(data=[1.0]), 'efforts'),
     ],
 )
-def test_what_is_no_trajectory_is_refused(ros, states, goal, what):
-    logs = ros.listen(Log, '/rosout')
+def test_commands_that_make_no_sense_are_refused_and_the_simulator_goes_on(
+    ros, states, topic, command, what
+):
+    logs, told = ros.listen(Log, '/rosout'), f'command refused: {what}'
     # Again and again, because the log passes one refusal in five seconds.
     ros.wait_for(
-        lambda: any(f'command refused: {what}' in log.msg for log in logs),
-        meanwhile=lambda: ros.publish(TRAJECTORY, goal, qos_profile_sensor_data),
+        lambda: any(told in log.msg for log in logs),
+        meanwhile=lambda: ros.publish(topic, command, qos_profile_sensor_data),
         period=0.3,
     )
+    count = len(states)
+    ros.wait_for(lambda: len(states) > count + 50)
