@@ -10,7 +10,7 @@ from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import JointState
 
 from dynamics_ros.estimation import ContactLocation, ContactPipeline, ContactState
-from dynamics_ros.estimation.contact.geometry import LOCATION_RATE
+from dynamics_ros.estimation.contact.location import LOCATION_RATE
 from dynamics_ros.estimation.external_torques import ExternalTorques
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.wire.cdr import packed_stamp
