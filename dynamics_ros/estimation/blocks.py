@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Estimates of recorded states: blocks of ordinary ones in few calls, the others one by one.
 
-A state is ordinary if nothing has to be decided at it: it departs from nothing, comes in time, and
-exceeds no threshold.
+A state is ordinary if nothing has to be decided before it is estimated: it departs from nothing,
+comes in time, and its efforts are surely measured.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dynamics_ros.kernels import InTurn
 
-from .contact.detector import Compared
+from .contact.detector import Compared, ContactReport
 from .contact_pipeline import CHECK_PERIOD, ContactPipeline
 from .external_torques import Estimates
 from .samples.robot_state import RobotState
@@ -45,7 +45,7 @@ def estimates_of(
     while begin < states.size:
         block = None
         if begin >= one_by_one and states.size - begin >= SINGLE:
-            block = _ordinary(pipeline, states.part(begin, begin + BLOCK))
+            block = _ordinary(pipeline, states.part(begin, begin + BLOCK), latches)
         if block is not None:
             begin += block.states.size
             yield block.states.size, block
@@ -73,14 +73,14 @@ def estimates_of(
         )
 
 
-def _ordinary(pipeline: ContactPipeline, states: RobotState) -> Estimates | None:
+def _ordinary(pipeline: ContactPipeline, states: RobotState, latches: bool) -> Estimates | None:
     """Estimates the ordinary states at the beginning of several; None if there are none."""
     samples, observer, detector = pipeline.samples, pipeline.observer, pipeline.detector
     last, watch = samples.stamp, pipeline.effort_watch
     merged = states.ages is not None or states.effort_missing or states.velocity_missing
     if merged or pipeline.measures or pipeline.unavailable_reason or watch.reason:
         return None
-    if samples.waiting or not (observer.steady and detector.idle):
+    if samples.waiting or not observer.steady:
         return None
     if last is None or not last == observer.stamp == detector.stamp:
         return None
@@ -112,29 +112,33 @@ def _ordinary(pipeline: ContactPipeline, states: RobotState) -> Estimates | None
         values, v, np.zeros_like(v) if load is None else load, detector.memory, intervals,
         *detector.settings,
     )  # fmt: skip
-    count = _first(excess > 0.0, count)
-    if not count:
-        return None
     times = states.time[:count]
     # The last copies are independent of the blocks, which are large.
     samples.memory, samples.stamp = memories[count - 1].copy(), int(times[-1])
     observer.go_on(times, torque_memories[count - 1].copy())
-    detector.go_on(int(times[-1]), *(x[count - 1].copy() for x in (motions, added, deviation)))
     pipeline.warning = ''
-    report, known = detector.report, detector.calibrated
-    for i in range(count):
-        stamp = int(times[i])
+    reports: list[ContactReport] = []
+    while (i := len(reports)) < count:
+        stamp, one = int(times[i]), deviation[i] if detector.calibrated else None
+        if not latches and detector.report.collision_latched:
+            detector.reset()
+        compared = Compared(values[i], added[i], above[i], float(excess[i]), one)
+        reports.append(detector.take(stamp, compared))
         if stamp >= pipeline.next_check and pipeline.checks_are_due(stamp):
             pipeline.effort_check.add(stamp, q[i], v[i], effort[i])
-            one = deviation[i] if known else None
-            compared = Compared(values[i], added[i], above[i], float(excess[i]), one)
-            pipeline.check_residuals(stamp, v[i], compared, report)
+            pipeline.check_residuals(stamp, v[i], compared, reports[i])
+        if detector.idle:
+            # The report stays until a threshold is exceeded or a check is due.
+            same = int(times.searchsorted(pipeline.next_check))
+            same = i + 1 + _first(excess[i + 1 :] > 0.0, max(same - i - 1, 0))
+            reports += [reports[i]] * (same - i - 1)
+    detector.go_on(int(times[-1]), *(x[-1].copy() for x in (motions, added, deviation)))
     estimates = Estimates(
         states.part(0, count),
-        values[:count],
-        [report] * count,
-        deviation[:count] if known else None,
-        detector.constants[0] + added[:count],
+        values,
+        reports,
+        deviation if detector.calibrated else None,
+        detector.constants[0] + added,
     )
     pipeline.estimated_state = states.row(count - 1)
     pipeline.external = estimates.row(count - 1)
