@@ -77,10 +77,10 @@ def _ordinary(pipeline: ContactPipeline, states: RobotState, latches: bool) -> E
     """Estimates the ordinary states at the beginning of several; None if there are none."""
     samples, observer, detector = pipeline.samples, pipeline.observer, pipeline.detector
     last, watch = samples.stamp, pipeline.effort_watch
-    merged = states.ages is not None or states.effort_missing or states.velocity_missing
-    if merged or pipeline.measures or pipeline.unavailable_reason or watch.reason:
+    partial = states.effort_missing or states.velocity_missing or states.stale
+    if partial or states.ages is not None or watch.reason or pipeline.unavailable_reason:
         return None
-    if samples.waiting or not observer.steady:
+    if samples.waiting or pipeline.measures or not observer.steady:
         return None
     if last is None or not last == observer.stamp == detector.stamp:
         return None
