@@ -70,9 +70,9 @@ def noise_gains(
     driver filters these velocities, less of their noise remains at high frequency; its stated
     deviation is that before the filter.
 
-    With E = exp(-K T), white noise through (1 - E) / (1 - E z) has the variance (1 - E) / (1 + E)
-    and the autocorrelation E. Filtered by the driver too, it is an autoregressive process of second
-    order, whose autocovariances are those of Yule and Walker [Oppenheim].
+    With a = 1 - exp(-K T), white noise through a / (1 - (1 - a) z) has the variance a / (2 - a).
+    Through the driver's filter too, with b for its cutoff, it is an autoregressive process of
+    second order; the variance of its second difference follows from autocovariances [Oppenheim].
 
     Args:
         sampling: option of the observer (``algorithms/contact/torque_observer.py``).
@@ -82,16 +82,13 @@ def noise_gains(
             positions, 1 where velocities are differences of encoder positions.
         cutoff: number or (nv), cutoff of the driver's low-pass filter of velocities; 0: none [Hz].
     """
-    E = np.exp(-gain * interval)
+    a = -np.expm1(-gain * interval)
+    b = np.where(np.asarray(cutoff) > 0.0, -np.expm1(-2.0 * np.pi * cutoff * interval), 1.0)
     # The trapezoidal rule averages two samples.
-    effort = 0.5 * (1.0 - E) if sampling == 'instant' else (1.0 - E) / (1.0 + E)
-    white = 2.0 * (1.0 - E) ** 2 / (1.0 + E)
-    d = np.where(np.asarray(cutoff) > 0.0, np.exp(-2.0 * np.pi * cutoff * interval), 0.0)
-    # Autocovariances of 1 / ((1 - E z) (1 - d z)), and the second difference of positions.
-    same = (1.0 + E * d) / ((1.0 - E * d) * (1.0 - E**2) * (1.0 - d**2))
-    next_one = same * (E + d) / (1.0 + E * d)
-    second = (E + d) * next_one - E * d * same
-    positions = ((1.0 - E) * (1.0 - d)) ** 2 * (6.0 * same - 8.0 * next_one + 2.0 * second)
+    effort = 0.5 * a if sampling == 'instant' else a / (2.0 - a)
+    white = 2.0 * a**2 / (2.0 - a)
+    pole = a + b - a * b
+    positions = 2.0 * (a * b) ** 2 * (2.0 * pole + a * b) / (pole * (2.0 - a) * (2.0 - b))
     # The difference of two positions has twice the variance of one.
     variance = (1.0 - differenced) * white + 0.5 * differenced * positions
     return NoiseGains(np.sqrt(effort), np.sqrt(variance) / interval)
