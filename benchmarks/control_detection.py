@@ -20,7 +20,7 @@ from benchmarks.control_plant import PERIOD, POSTURE, mujoco
 from benchmarks.records import Record
 from benchmarks.robots import SUBJECTS
 from dynamics_ros import Robot
-from dynamics_ros.estimation import OBSERVERS
+from dynamics_ros.estimation import MomentumObserver
 from dynamics_ros.estimation.observers import GAIN
 
 Array = NDArray[np.float64]
@@ -88,7 +88,7 @@ def run(options: argparse.Namespace) -> Iterator[Record]:
 
 def _means(robot: Robot, told: list[Told]) -> Array:
     """Mean external torques (n, nv) between consecutive samples, each stamp, q, v and effort."""
-    observer = OBSERVERS['momentum'](robot, GAIN, effort_sampling='interval')
+    observer = MomentumObserver(robot, GAIN, effort_sampling='interval')
     decay, before = math.exp(-GAIN * PERIOD), np.zeros(robot.nv)
     means = []
     for sample in told:

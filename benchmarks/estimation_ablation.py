@@ -110,15 +110,13 @@ MECHANISMS: dict[str, tuple[Change, ...]] = {
     'its tail': (_set('unexplained.tail', ()),),
     'residual watch': (_patch('residuals.add', lambda *_: None),),
     'sample filter': (_patch('samples.take', _pass),),
-    'its check for consistency': (_patch('samples._consistent', lambda *_: False),),
     'watch for unmeasured efforts': (
         _patch('effort_watch.contradicts', lambda *_: False),
         _patch('effort_watch.stands_still', lambda *_: False),
     ),
     'overdue joints': (_patch('_problem', lambda *_: ''),),
-    'cadence': (_patch('observer._cadence.uneven', lambda *_: False),),
+    'cadence': (_patch('observer.cadence.uneven', lambda *_: False),),
     'debouncing': (_set('thresholds.debounce', 0.0),),
-    'momentum observer, with one of third order': (_set('observer.kind', 'momentum_third_order'),),
     'fixed friction, with adaptation': (_set('adaptation.enabled', True),),
 }
 

@@ -133,7 +133,7 @@ def _call_node_kernels(robot: Robot, frame: str, q: Any, v: Any) -> None:
     robot.kinetic_energy(q, v)
     robot.potential_energy(q)
     robot.center_of_mass(q)
-    robot.kernel('observer_step', 'momentum', 'instant')
+    robot.kernel('observer_step', 'instant')
     robot.kernel('contact_wrenches', '6', frame, '')
 
 

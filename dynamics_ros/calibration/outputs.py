@@ -21,10 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.errors import InvalidArgumentError, printable
+from dynamics_ros.estimation.observers import GAIN
 from dynamics_ros.files import read_file
 from dynamics_ros.identification import Identified
 from dynamics_ros.identification.bodies.pseudo_inertia import consistent
-from dynamics_ros.identification.uncertainty import FALSE_ALARMS, Learned, ObserverChoice
+from dynamics_ros.identification.uncertainty import FALSE_ALARMS, Learned
 from dynamics_ros.model.urdf import parse_urdf
 from dynamics_ros.ros_yaml import yaml_text
 from dynamics_ros.spatial import Inertia, Matrix3, Vector3
@@ -234,9 +235,8 @@ def parameter_values(identified: Identified, learned: Learned) -> dict[str, Any]
     values['friction.stribeck_velocity'] = float(model.stribeck_velocity)
     values['thresholds.false_alarms_per_hour'] = FALSE_ALARMS
     # The observer of the user is kept unless the noise requires another one.
-    if learned.observer != ObserverChoice():
-        values['observer.kind'] = learned.observer.kind
-        values['observer.gain'] = [float(f'{learned.observer.gain:.3g}')]
+    if learned.gain != GAIN:
+        values['observer.gain'] = [float(f'{learned.gain:.3g}')]
     return values
 
 

@@ -17,23 +17,14 @@ from .effort_model import EffortModel
 from .efforts import EffortCheck, EffortReport, EffortVerdict, EffortWatch
 from .external_torques import ExternalTorques
 from .legged import FootContactEstimator, FootContacts
-from .observers import (
-    OBSERVERS,
-    MomentumObserver,
-    ObserverEvent,
-    StaticObserver,
-    ThirdOrderMomentumObserver,
-    TorqueObserver,
-)
+from .observers import MomentumObserver, ObserverEvent
 from .payload_identification import NotIdentifiableError, PayloadEstimate, PayloadIdentifier
 from .tare import Tare, TareResult
-from .uncertainty.friction_adaptation import FrictionAdaptation
-from .uncertainty.noise import NoiseGains
-from .uncertainty.residual_watch import ResidualWatch
+from .uncertainty.residual_watch import FrictionAdaptation, ResidualWatch
+from .uncertainty.thresholds import NoiseGains
 from .wrench import WrenchEstimate, WrenchEstimator
 
 __all__ = [
-    'OBSERVERS',
     'ContactDetector',
     'ContactLocation',
     'ContactLocator',
@@ -58,12 +49,9 @@ __all__ = [
     'PayloadIdentifier',
     'ResidualWatch',
     'SampleFilter',
-    'StaticObserver',
     'Surface',
     'Tare',
     'TareResult',
-    'ThirdOrderMomentumObserver',
-    'TorqueObserver',
     'WrenchEstimate',
     'WrenchEstimator',
     'links_without_surface',

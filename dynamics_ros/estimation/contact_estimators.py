@@ -22,16 +22,15 @@ from .contact_settings import (
 )
 from .effort_model import EffortModel
 from .legged import FootContactEstimator
-from .observers import OBSERVERS, StaticObserver, TorqueObserver
-from .samples.robot_state import RobotState
+from .observers import MomentumObserver
 from .samples.sample_filter import SampleFilter
-from .uncertainty.friction_adaptation import FrictionAdaptation
+from .uncertainty.residual_watch import FrictionAdaptation
 from .uncertainty.thresholds import (
+    Unexplained,
     by_effort_limit,
     motion_scales,
     sigmas_for_rate,
 )
-from .uncertainty.unexplained import Unexplained
 from .wrench import WrenchEstimator
 
 if TYPE_CHECKING:
@@ -117,9 +116,7 @@ def adaptation_off(robot: Robot, values: ContactSettings) -> str:
     """Returns why dry friction is not adapted; '' if it is."""
     if not values.adaptation.enabled:
         return 'adaptation.enabled is false'
-    if robot.model.root_joint_nv:
-        return 'the base moves'
-    return 'observer.kind is static' if values.observer.kind == StaticObserver.kind else ''
+    return 'the base moves' if robot.model.root_joint_nv else ''
 
 
 def adaptation(
@@ -137,10 +134,10 @@ def adaptation(
     )
 
 
-def observer(robot: Robot, values: ContactSettings, kind: str) -> TorqueObserver:
-    """Creates an observer of the given kind."""
+def observer(robot: Robot, values: ContactSettings) -> MomentumObserver:
+    """Creates an observer."""
     of = joint_values(robot, values)
-    return OBSERVERS[kind](
+    return MomentumObserver(
         robot,
         of('observer.gain'),
         effort_model=effort_model(robot, values.effort, values.friction),
@@ -176,21 +173,17 @@ def effort_model(robot: Robot, effort: EffortSettings, friction: FrictionSetting
     )
 
 
-def sample_filter(
-    robot: Robot,
-    values: ContactSettings,
-    consistent: Callable[[RobotState, RobotState], bool],
-) -> SampleFilter:
-    """Creates a sample filter for joint states."""
+def sample_filter(robot: Robot, values: ContactSettings) -> SampleFilter:
+    """Creates a sample filter for joint states; efforts that are commands may change abruptly."""
     of = joint_values(robot, values)
+    commanded = values.effort.sampling == 'interval'
     return SampleFilter(
         robot,
         velocity_noise=of('effort.velocity_noise'),
-        effort_noise=of('effort.noise'),
+        effort_noise=np.inf if commanded else of('effort.noise'),
         effort_scale=of('effort.scale', 1.0),
         motion=motion_scales(robot),
         max_gap=values.observer.max_gap,
-        consistent=consistent,
     )
 
 
@@ -235,7 +228,6 @@ def wrench_estimator(
         expressed_in=wrench.expressed_in or frames,
         reference_points=points,
         force_only=wrench.force_only,
-        singular_threshold=wrench.singular_threshold,
     )
 
 

@@ -1,12 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Contact pipeline: runs all contact estimators on consecutive states."""
+"""Contact pipeline: runs all contact estimators on a state; ``blocks`` does so on recordings."""
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +16,8 @@ from . import contact_estimators as estimators
 from .contact.detector import NO_CONTACT, Compared, ContactReport
 from .contact_settings import ContactSettings
 from .efforts import EffortCheck, EffortVerdict, EffortWatch
-from .external_torques import Estimates, ExternalTorques, index_of
-from .observers import IGNORED, RESTARTS, UPDATED, StaticObserver, TorqueObserver
+from .external_torques import ExternalTorques, index_of
+from .observers import IGNORED, RESTARTS, UPDATED, MomentumObserver
 from .samples.robot_state import RobotState, describe_not_finite
 from .tare import Tare
 from .uncertainty.residual_watch import CHECK_EVERY, ResidualWatch
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
     from dynamics_ros.robot import Robot
 
 Array = NDArray[np.float64]
-Stamps = NDArray[np.int64]
 
 WAITING = 'the first joint state is held until the next one arrives'
 FIRST_INTERVAL, SAME_INTERVAL = 1e-3, 0.2
@@ -58,6 +55,9 @@ class ContactPipeline:
         adaptation: adaptation of dry friction in free motion; None if disabled.
         residuals: checks whether external torques in motion are as small as stated.
         uncertain_frames: contact frames moved by joints with larger residuals than stated.
+        external: the last estimate; None if there is none.
+        measures: whether the sample interval is measured as soon as the observer has settled.
+        checked, next_check: stamps of the last and the next sample of the slow checks [ns].
         unavailable_reason: why the last state gave no estimate; empty if it gave one.
         warning: warning about the last estimate; empty if there is none.
     """
@@ -73,17 +73,11 @@ class ContactPipeline:
         self.joint_names = tuple(robot.joint_v_indices)
         self.joint_indices = index_of([*robot.joint_v_indices.values()])
         self.unavailable_reason = self.warning = ''
-        # In a cycle of references, a replaced robot would wait for the garbage collector.
-        weak = weakref.proxy(self)
-        self.samples = estimators.sample_filter(
-            robot,
-            values,
-            lambda *states: weak.observer.explains(*((x.time, x.q, x.v, x.effort) for x in states)),
-        )
+        self.samples = estimators.sample_filter(robot, values)
         self.estimated_state: RobotState | None = None
-        self.observer = estimators.observer(robot, values, values.observer.kind)
-        # Observer while velocities are missing, and the state before.
-        self._static: TorqueObserver | None = None
+        self.observer = estimators.observer(robot, values)
+        # Observer while velocities are missing, and the state before if it lacked some.
+        self._partial = self.observer
         self._before: RobotState | None = None
         model = self.observer.effort_model
         self.adaptation = estimators.adaptation(robot, values, model)
@@ -95,25 +89,23 @@ class ContactPipeline:
         self.effort_check = EffortCheck(robot, model, friction=held)
         self.effort_watch = EffortWatch(robot, model, values.effort.sampling)
         self.residuals = ResidualWatch(robot, model.speeds[0])
-        # Stamps of the last and the next sample of the slow checks [ns].
-        self._checked = self._next_check = 0
+        self.checked = self.next_check = 0
         self.uncertain_frames: frozenset[str] = frozenset()
         self.tare = Tare(robot.nv, max_velocity=AT_REST * model.motion)
         self._at_rest = AT_REST * model.motion
         self._momentum_noise: Array | None = None
         self._interval, self._stated = FIRST_INTERVAL, np.full(robot.nv, np.inf)
-        # Whether the interval is measured as soon as the observer has settled.
-        self._measures = False
-        self._external: ExternalTorques | None = None
+        self.measures = False
+        self.external: ExternalTorques | None = None
 
     def inherit(self, other: ContactPipeline) -> None:
         """Takes over the state of another pipeline where both estimate the same quantity."""
         if other.robot.model.joints and other.robot.joint_v_indices != self.robot.joint_v_indices:
             return
         ours, theirs = self.values, other.values
-        self._interval, self._measures = other._interval, other._measures
+        self._interval, self.measures = other._interval, other.measures
         if self.samples.inherit(other.samples):
-            self.estimated_state, self._external = other.estimated_state, other._external
+            self.estimated_state, self.external = other.estimated_state, other.external
         # Same tree only: the detector stores which link lies behind which joint.
         same_tree = self.robot.body_names == other.robot.body_names
         if same_tree and ours.thresholds == theirs.thresholds:
@@ -149,17 +141,14 @@ class ContactPipeline:
             return None
         accepted = self.samples.take(state, merged=state.ages is not None)
         for sample in accepted:
-            self.estimated_state, self._external = (
-                sample,
-                self._estimate(sample, self.samples.effort_runs),
-            )
+            self.estimated_state, self.external = sample, self._estimate(sample)
         if self.samples.problem:
-            self.unavailable_reason, self._external = self.samples.problem, None
+            self.unavailable_reason, self.external = self.samples.problem, None
             self.tare.restart()
-        elif not accepted and self._external is None:
+        elif not accepted and self.external is None:
             self.unavailable_reason = before or WAITING
-        self._update_warning(state.time)
-        return self._external
+        self.update_warning(state.time)
+        return self.external
 
     def _problem(self, state: RobotState) -> str:
         """Returns why a state does not allow an estimate; empty if it does."""
@@ -180,191 +169,108 @@ class ContactPipeline:
         listed = Names(tuple(names), ', '.join(names) or 'the base')
         return Explanation(Reason.JOINTS_STALE, 'no news of joints that were moving: ', listed)
 
-    def update_all(self, states: RobotState) -> Iterator[tuple[int, Estimates | None]]:
-        """Processes consecutive states with the same results as repeated calls of ``update``.
-
-        Yields:
-            The number of states processed since the last yield and their estimates; None if no
-            estimate is possible, with ``unavailable_reason`` set.
-        """
-        begin = 0
-        while begin < states.size:
-            known = states.ages is None and not (states.effort_missing or states.velocity_missing)
-            if known and states.time[begin:].all():
-                for runs in self.samples.take_all(states.part(begin, states.size)):
-                    end = begin + len(runs)
-                    while begin < end:
-                        self.detector.unlatch()
-                        some, these = states.part(begin, end), runs[begin - end :]
-                        count = self._batch_size(some, these)
-                        begin += count
-                        self.estimated_state = states.row(begin - 1)
-                        if count == 1:
-                            self._external = self._estimate(self.estimated_state, these[0])
-                            estimates = self._last()
-                        else:
-                            estimates = self._estimate(some.part(0, count), these)
-                            self._external = estimates and estimates.row(count - 1)
-                        self._update_warning(self.estimated_state.time)
-                        yield count, estimates
-            if begin < states.size:
-                begin += 1
-                self.detector.unlatch()
-                self.update(states.row(begin - 1))
-                yield 1, self._last()
-
-    def _last(self) -> Estimates | None:
-        """Returns the last estimate, of one state."""
-        if self._external is None or self.estimated_state is None or self.unavailable_reason:
-            return None
-        values, report, deviation = self._external
-        return Estimates(
-            self.estimated_state.batch(),
-            values[np.newaxis],
-            [report],
-            None if deviation is None else deviation[np.newaxis],
-            self.detector.thresholds[0][np.newaxis],
-        )
-
-    def _estimate(self, states: RobotState, runs: Array) -> Any:
-        """Estimates external torques from plausible states; None if that is impossible.
-
-        Args:
-            states: a state, or several as ``_batch_size`` allows.
-            runs: (2, nv) ``effort_runs`` at this state; not used for several.
-
-        Returns:
-            ``ExternalTorques`` of a state, ``Estimates`` of several.
-        """
+    def _estimate(self, state: RobotState) -> ExternalTorques | None:
+        """Estimates external torques from a plausible state; None if that is impossible."""
         self.unavailable_reason = self.warning = ''
-        observer, v, times = self.observer, states.v, states.time
-        single = isinstance(times, int)
-        if states.velocity_missing:
-            observer, v = self._without_velocity(states)
+        observer, v, time, runs = self.observer, state.v, state.time, self.samples.effort_runs
+        measured = v
+        if state.velocity_missing:
+            observer, measured, v = self._without_velocity(state)
         else:
-            self._static = self._before = None
-        within = single and self._checked <= times < self._next_check
-        checks = () if within else self._checks(times)
-        for i in checks:
-            sample = (times, states.q, v, states.effort)
-            self.effort_check.add(
-                *(sample if single else (int(times[i]), *(x[i] for x in sample[1:])))
-            )
-        if single and self.effort_watch.contradicts(states.q, v, states.effort, runs):
+            self._before = None
+        checks = self.checks_are_due(time)
+        if checks:
+            self.effort_check.add(time, state.q, v, state.effort)
+        if self.effort_watch.contradicts(state.q, v, state.effort, runs):
             self._reject_efforts()
             return None
-        raw = observer.update(times, states.q, v, states.effort)
-        compared = self._compare(observer, raw, states, v)
+        raw = observer.update(time, state.q, measured, state.effort)
+        compared = self._compare(observer, raw, state, v)
         if compared is None:
             return None
-        if single:
-            if compared.excess > 0.0 and self._stands_still(v, compared, runs):
-                self._reject_efforts()
-                return None
-            report = self.detector.take(times, compared)
-            if checks:
-                self._check(observer, states, v, compared, report)
-            return ExternalTorques(compared.values, report, compared.deviation)
-        reports = self.detector.take_all(times, compared)
-        for i in checks:
-            self._check(observer, states.row(i), v[i], compared.row(i), reports[i])
-        thresholds = self.detector.constants[0] + compared.added
-        return Estimates(states, compared.values, reports, compared.deviation, thresholds)
+        if compared.excess > 0.0 and self._stands_still(v, compared, runs):
+            self._reject_efforts()
+            return None
+        report = self.detector.take(time, compared)
+        if checks and observer is self.observer and not state.stale:
+            self.check_residuals(time, v, compared, report)
+        return ExternalTorques(compared.values, report, compared.deviation)
 
-    def _without_velocity(self, state: RobotState) -> tuple[TorqueObserver, Array]:
-        """Returns an observer by gravity alone, and velocities from the state before."""
+    def _without_velocity(self, state: RobotState) -> tuple[MomentumObserver, Array, Array]:
+        """Returns an observer, its velocities with zeros, and others from the state before."""
         before, self._before = self._before, state
-        v = state.v
+        if before is None or before.velocity_missing != state.velocity_missing:
+            # The momentum of the joints that report none is not part of its balance.
+            before, self._partial = None, estimators.observer(self.robot, self.values)
+        missing = [self.robot.joint_v_indices[name] for name in state.velocity_missing]
+        measured, v = state.v.copy(), state.v.copy()
+        measured[missing] = v[missing] = 0.0
         if before is not None and state.time > before.time:
-            v = self.robot.difference(before.q, state.q) / ((state.time - before.time) * 1e-9)
-        if self.observer.kind == StaticObserver.kind:
-            return self.observer, v
-        if self._static is None:
-            self._static = estimators.observer(self.robot, self.values, StaticObserver.kind)
+            change = self.robot.difference(before.q, state.q)
+            v[missing] = change[missing] / ((state.time - before.time) * 1e-9)
         self.warning = Explanation(
             Reason.VELOCITY_MISSING,
             'by gravity alone, not valid in motion: no velocity of '
             f'{", ".join(state.velocity_missing)}',
         )
-        return self._static, v
+        return self._partial, measured, v
 
     def _compare(
-        self, observer: TorqueObserver, raw: Array, states: RobotState, v: Array
+        self, observer: MomentumObserver, raw: Array, state: RobotState, v: Array
     ) -> Compared | None:
-        """Compares the observer's output ``raw`` with the thresholds, for one or more states."""
-        times, event = states.time, observer.event
+        """Compares the observer's output ``raw`` with the thresholds."""
+        event = observer.event
         if event in RESTARTS:
             self.tare.restart()
-            self.samples.restart(states)
-            self._measures = True
+            self.samples.restart(state)
+            self.measures = True
             self.detector.restart_motion()
         if not observer.settled:
             why = 'the observer has not settled since: '
             self.unavailable_reason = Explanation(Reason.OTHER, why, observer.restart)
             return None
         if event is UPDATED or event not in IGNORED:
-            if self._measures:
+            if self.measures:
                 self._measure_interval(observer.interval)
-            self.tare.add(times, raw, v)
-        values = raw - self.tare.offset
-        load = None
-        if self.detector.calibrated:
-            model = observer.effort_model
-            # Torque carried by the model: an external push is not part of the load.
-            load = model.scale * states.effort + model.offset + raw
-        ignored = states.stale_mask if states.stale else None
-        return self.detector.compare(times, values, ignored, v, load)
+            self.tare.add(state.time, raw, v)
+        ignored, load = state.stale_mask if state.stale else None, self.load(state.effort, raw)
+        return self.detector.compare(state.time, raw - self.tare.offset, ignored, v, load)
+
+    def load(self, effort: Array, raw: Array) -> Array | None:
+        """Returns the torque (..., nv) that the joints carry in the model; None if not needed."""
+        model = self.observer.effort_model
+        if not self.detector.calibrated:
+            return None
+        # An external push is not part of the load.
+        return np.asarray(model.scale * effort + model.offset + raw)
 
     def _stands_still(self, v: Array, compared: Compared, runs: Array) -> bool:
         """Whether an apparent contact is caused by efforts that have stopped changing."""
         thresholds = self.detector.constants[0] + compared.added
         return self.effort_watch.stands_still(v, compared.values, thresholds, runs)
 
-    def _batch_size(self, states: RobotState, runs: Array) -> int:
-        """Returns how many consecutive states can be estimated in one batch, at least one."""
-        if states.size == 1:
-            return 1
-        count, residuals = self.observer.batch_size(states.time), self.residuals
-        first = int(states.time[0])
-        if first < self._checked or (self._measures and not self.observer.unsettled(first)):
-            return 1  # the interval is measured, and thresholds change
-        # Until thresholds and friction may change, if each check finds a joint in motion.
-        due = max(first, self._next_check) + (CHECK_EVERY - residuals.fresh - 1) * CHECK_PERIOD
-        count = min(count, int(states.time.searchsorted(due)) + 1)
-        return max(1, self.effort_watch.unsuspicious(states.part(0, count), runs[:count]))
+    def checks_are_due(self, stamp: int) -> bool:
+        """Whether the slow checks are due at a state [ns], once per ``CHECK_PERIOD``."""
+        if self.checked <= stamp < self.next_check:
+            return False
+        self.checked, self.next_check = stamp, stamp + CHECK_PERIOD
+        return True
 
-    def _checks(self, times: int | Stamps) -> list[int]:
-        """Returns the indices of the samples for the slow checks, one per ``CHECK_PERIOD``."""
-        found, i = [], 0
-        stamps = [times] if isinstance(times, int) else times
-        while i < len(stamps):
-            stamp = int(stamps[i])
-            if not self._checked <= stamp < self._next_check:
-                found.append(i)
-                self._checked, self._next_check = stamp, stamp + CHECK_PERIOD
-            i = max(i + 1, int(np.searchsorted(stamps, self._next_check)))
-        return found
-
-    def _check(
-        self,
-        observer: TorqueObserver,
-        state: RobotState,
-        v: Array,
-        compared: Compared,
-        report: ContactReport,
+    def check_residuals(
+        self, stamp: int, v: Array, compared: Compared, report: ContactReport
     ) -> None:
         """Adds a sample to the comparison of torques with their stated deviation."""
-        if observer.event in IGNORED or state.stale or observer.kind == StaticObserver.kind:
+        if self.observer.event in IGNORED:
             return
         values, stated, deviation = compared.values, self._stated, compared.deviation
         raw = values + self.tare.offset
         friction, adaptation = raw, self.adaptation
         if adaptation is not None:
-            dry = np.array([smooth_sign(*x) for x in zip(v, observer.effort_model.speeds[0])])
+            dry = np.array([smooth_sign(*x) for x in zip(v, self.observer.effort_model.speeds[0])])
             friction = raw - adaptation.change * dry
             if report.state is not NO_CONTACT or compared.excess > 0.0:
-                adaptation.suspect(state.time, raw)
-            if adaptation.suspected(state.time):
+                adaptation.suspect(stamp, raw)
+            if adaptation.suspected(stamp):
                 friction = np.full_like(raw, np.nan)
         if deviation is not None:
             # Scaled to the deviation that is stated at rest.
@@ -419,23 +325,24 @@ class ContactPipeline:
         self, state: RobotState, deviation: Array | None
     ) -> tuple[NDArray[np.bool_] | None, Array | None]:
         """Returns the mask of ignored joints and the deviation beyond the stated one at rest."""
-        return state.stale_mask if state.stale else None, self.detector.beyond_rest(deviation)
+        excess = self.detector.beyond_rest(deviation)
+        if self.uncertain_frames:
+            more = self.residuals.excess
+            excess = more if excess is None else np.hypot(excess, more)
+        return state.stale_mask if state.stale else None, excess
 
     def reset(self) -> None:
         """Clears a latched collision and restarts the observer; the tare stays."""
         self.observer.reset()
         self.samples.restart()
-        self._static = self._before = None
-        self._external = None
+        self._before = self.external = None
         self.detector.reset()
         self.tare.restart()
 
     def compile(self, *, wait: bool = False) -> None:
         """Compiles the kernels; unless ``wait`` is set, a large one may finish later."""
         robot = self.robot
-        # Without velocities, the static one goes on.
-        for kind in (self.observer.kind, 'static'):
-            robot.kernel('observer_step', kind, self.values.effort.sampling)
+        robot.kernel('observer_step', self.values.effort.sampling)
         robot.kernel('sample_departure')
         robot.kernel('gravity')
         self.estimator.compile(wait=wait)
@@ -453,7 +360,7 @@ class ContactPipeline:
 
     def _measure_interval(self, interval: float) -> None:
         """Updates noise and thresholds if the sample interval is another one [s]."""
-        self._measures = False
+        self.measures = False
         if interval > 0.0 and abs(interval / self._interval - 1.0) > SAME_INTERVAL:
             self._interval = interval
             self._update_noise()
@@ -468,7 +375,7 @@ class ContactPipeline:
         effort_noise, model_error = of('effort.noise'), estimators.model_error(robot, values)
         own = external_torque_noise(gains, effort_noise, np.zeros(robot.nv), model_error)
         excess, increase = residuals.excess, residuals.increase
-        self.estimator.change_noise(own, gains.momentum, excess)
+        self.estimator.change_noise(own, gains.momentum)
         if self.feet is not None:
             self.feet.change_noise(own, gains.momentum)
         self._stated = external_torque_noise(gains, effort_noise, self._momentum_noise, model_error)
@@ -483,7 +390,8 @@ class ContactPipeline:
             frame for frame in self.frames if excess[moving(self.robot, (frame,))].any()
         )
 
-    def _update_warning(self, stamp: int) -> None:
+    def update_warning(self, stamp: int) -> None:
+        """Judges residuals and adapts friction if that is due, and composes ``warning``."""
         residuals = self.residuals
         if residuals.fresh >= CHECK_EVERY:
             if residuals.judge(self.tare.offset, self._stated):
@@ -503,8 +411,6 @@ class ContactPipeline:
             zeros = report.verdict is EffortVerdict.ZEROS
             reason = Reason.EFFORTS_INVALID if zeros else Reason.EFFORTS_UNEXPECTED
             self.warning = Explanation(reason, report.advice)
-        elif self.observer.kind == StaticObserver.kind:
-            self.warning = 'by gravity alone, not valid in motion'
         elif refused := self.samples.recent(stamp):
             self.warning = Explanation(Reason.OTHER, 'refused: ', refused)
         elif self.feet is not None and not self.feet.ready:

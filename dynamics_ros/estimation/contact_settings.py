@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dynamics_ros.algorithms.contact.torque_observer import KINDS
 from dynamics_ros.settings import parameter
 
 from .effort_model import MAX_LOAD_FRICTION
@@ -191,13 +190,6 @@ class UnexplainedSettings:
 class ObserverSettings:
     """Settings of the external torque observer."""
 
-    kind: str = parameter(
-        'momentum',
-        'momentum; momentum_third_order: same delay, less noise, for velocities that are '
-        'differences of encoder positions; '
-        'static: gravity alone, also used while joints report no velocity',
-        choices=KINDS,
-    )
     gain: tuple[float, ...] = parameter(
         (GAIN,),
         'Bandwidth: the time constant is 1 / gain, and noise grows with the gain. One value, or '
@@ -230,12 +222,6 @@ class WrenchSettings:
         unit='m',
     )
     force_only: bool = parameter(False, 'A point contact: no torque at the contact frame')
-    singular_threshold: float = parameter(
-        0.02,
-        'Singular values below this one are damped; less for a robot with short levers',
-        unit='Nm per N',
-        minimum=1e-6,
-    )
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from dynamics_ros.robot import Robot
 
     from .effort_model import EffortModel
-    from .samples.robot_state import RobotState
 
 Vector = NDArray[np.float64]
 
@@ -214,20 +213,18 @@ class EffortWatch:
         self._names = {i: name for name, i in robot.joint_v_indices.items()}
         self._still = np.zeros(robot.nv, dtype=bool)
 
-    def unsuspicious(self, states: RobotState, runs: Vector) -> int:
-        """Returns how many leading states of n surely do not show invalid efforts.
+    def suspicious(self, v: Vector, effort: Vector, runs: Vector) -> NDArray[np.bool_]:
+        """Returns the mask (n) of the samples that ``contradicts`` or ``stands_still`` must judge.
 
         Args:
-            states: the states.
-            runs: (n, 2, nv) see ``contradicts``.
+            v, effort: (n, nv) velocities and efforts of the samples.
+            runs: (n, 2, nv) as of ``contradicts``.
         """
-        if self.reason:
-            return 0
-        doubted = ~states.effort[:, self._base :].any(axis=1) & self._model.includes_gravity
+        doubted = ~effort[:, self._base :].any(axis=1) & self._model.includes_gravity
         if self._measured:
-            moving = (np.abs(states.v) > AT_REST * self._model.motion).any(axis=1)
+            moving = (np.abs(v) > AT_REST * self._model.motion).any(axis=1)
             doubted |= moving & _unchanged(runs.swapaxes(0, 1)).any(axis=1)
-        return int(doubted.argmax()) if doubted.any() else states.size
+        return np.asarray(doubted)
 
     def contradicts(self, q: Vector, v: Vector, effort: Vector, runs: Vector) -> bool:
         """Whether the efforts (nv) of a sample contradict the model under any external force.

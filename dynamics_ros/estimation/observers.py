@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Observers of external joint torques; equations in ``algorithms/contact/torque_observer.py``.
+"""Observer of external joint torques; equations in ``algorithms/contact/torque_observer.py``.
 
 Stamps are whole nanoseconds: seconds since 1970 in a float64 step by 0.24 us, which at 1 kHz is
 already noise in dp/dt.
@@ -9,8 +9,9 @@ already noise in dp/dt.
 from __future__ import annotations
 
 import operator
+from collections import deque
 from enum import Enum
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,14 +23,12 @@ from dynamics_ros.algorithms.contact.torque_observer import (
     SETTINGS,
 )
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.estimation.samples.cadence import Cadence
 from dynamics_ros.estimation.samples.timeline import JUMP_NS
-from dynamics_ros.kernels import InTurn
 from dynamics_ros.multibody.arguments import check_positive, per_entry
 from dynamics_ros.reasons import Explanation, Figure, Reason
 
 from .effort_model import EffortModel
-from .uncertainty.noise import NoiseGains, noise_gains
+from .uncertainty.thresholds import NoiseGains, noise_gains
 
 if TYPE_CHECKING:
     from dynamics_ros.kernels import Kernel
@@ -38,15 +37,26 @@ if TYPE_CHECKING:
 Vector = NDArray[np.float64]
 Stamps = NDArray[np.int64]
 
-Sample = tuple[int, Vector, Vector, Vector]
-"""Stamp [ns], configuration, velocity, effort as reported."""
-
 GAIN = 75.0
 """Default K [1/s]. A step shows 1 - exp(-K t) after a time t, enough to see 10 N at the hand within
 3 ms. Velocity noise grows with K; 1e-3 rad/s leaves less than half a newton."""
 
 SETTLED_AFTER = 3.0
 """Time constants after a start until an estimate reaches 95 % of its final value."""
+
+WINDOW = 16
+"""Number of intervals whose mean is the usual interval."""
+
+MISSING_RATIO = 3
+"""Ratio of an interval to the usual one above which samples are missing."""
+
+BURST_RATIO = 10
+"""Ratio of the usual interval to another one above which delayed samples arrive in a burst."""
+
+HISTORY, MAX_UNUSUAL = 64, 48
+"""If more than ``MAX_UNUSUAL`` of the last ``HISTORY`` intervals are unusual, the publisher always
+sends in bursts, for example because it stamps packets on arrival. Samples are not skipped then: an
+estimate with some error is better than none."""
 
 
 class ObserverEvent(Enum):
@@ -68,8 +78,8 @@ class ObserverEvent(Enum):
     """Stamp further in the past; the observer restarts with this sample."""
 
     UNEVEN = 'samples missing or delayed'
-    """Unusual interval (``samples/cadence.py``): the efforts in between are unknown. The estimate
-    does not change, and the next step begins at this sample."""
+    """Unusual interval (``Cadence``): the efforts in between are unknown. The estimate does not
+    change, and the next step begins at this sample."""
 
     GAP = 'gap longer than max_gap'
     """Interval longer than ``max_gap``; the observer restarts with this sample."""
@@ -85,17 +95,73 @@ UPDATED = ObserverEvent.UPDATED
 """Cached, since Enum member access costs a call and happens a thousand times a second."""
 
 
-class TorqueObserver:
-    """Base class of the observers: handles time stamps, restarts and changes of the robot.
+class Cadence:
+    """Compares the interval before a sample with the usual interval of the previous samples.
+
+    A changed rate of the publisher is learned after ``WINDOW`` samples.
+
+    Attributes:
+        stamps: stamps of the last samples [ns].
+    """
+
+    def __init__(self) -> None:
+        """Creates it without samples."""
+        self.stamps: deque[int] = deque(maxlen=HISTORY + WINDOW + 1)
+
+    def begin(self, stamp: int) -> None:
+        """Restarts with a first sample [ns]."""
+        self.stamps.clear()
+        self.take(stamp)
+
+    def uneven(self, stamp: int) -> bool:
+        """Whether the interval before a newer sample [ns] is unusual."""
+        stamps, last = self.stamps, self.stamps[-1]
+        count = min(len(stamps) - 1, WINDOW)
+        interval, span = count * (stamp - last), last - stamps[-1 - count]
+        if span <= BURST_RATIO * interval <= BURST_RATIO * MISSING_RATIO * span:
+            return False
+        return self.even(np.array([stamp])) == 0
+
+    def take(self, stamp: int) -> None:
+        """Adds a sample [ns]."""
+        self.stamps.append(stamp)
+
+    @property
+    def mean(self) -> float:
+        """Mean of the last intervals [s]; 0 for a single sample."""
+        stamps = self.stamps
+        return (stamps[-1] - stamps[0]) * 1e-9 / max(len(stamps) - 1, 1)
+
+    def even(self, stamps: Stamps) -> int:
+        """Returns the number of samples before the first ``uneven`` one of stamps (n) [ns]."""
+        known = len(self.stamps)
+        all_stamps = np.concatenate([np.array(self.stamps, dtype=np.int64), stamps])
+        last = np.arange(len(all_stamps) - 1)
+        first = np.maximum(last - WINDOW, 0)
+        count = last - first
+        interval, span = count * np.diff(all_stamps), all_stamps[last] - all_stamps[first]
+        unusual = (count > 0) & (
+            (BURST_RATIO * interval < span) | (interval > MISSING_RATIO * span)
+        )
+        before = np.concatenate([[0], np.cumsum(unusual)])
+        frequent = before[last] - before[np.maximum(last - HISTORY, 0)] > MAX_UNUSUAL
+        uneven = (unusual & ~frequent)[known - 1 :]
+        return int(uneven.argmax()) if uneven.any() else len(stamps)
+
+
+class MomentumObserver:
+    """First-order generalized momentum observer ([DeLuca2005], [Haddadin2017]).
+
+    Velocities of zero leave the balance of gravity and efforts, which is right at rest.
 
     Attributes:
         robot: robot whose dynamics are subtracted.
         gain: (nv) [1/s].
         max_gap: that of the arguments [s].
         effort_model: meaning of the reported efforts.
+        kernel, memory: step of the observer, and its memory.
+        stamp, cadence: stamp of the last sample [ns], None before a start; usual interval.
     """
-
-    kind: ClassVar[str]
 
     def __init__(
         self,
@@ -149,8 +215,8 @@ class TorqueObserver:
         self._zero = np.zeros(robot.nv)
         self._counts = dict.fromkeys(ObserverEvent, 0)
         self._updated = 0
-        self.robot, self._kernel = robot, self._kernel_of(robot)
-        self._cadence = Cadence()
+        self.robot, self.kernel = robot, self._kernel_of(robot)
+        self.cadence = Cadence()
         self.reset()
 
     @property
@@ -181,24 +247,20 @@ class TorqueObserver:
     @property
     def settled(self) -> bool:
         """Whether three time constants of the slowest joint have passed since the last start."""
-        return self._stamp is not None and self._stamp - self._started >= self._settling
-
-    def unsettled(self, stamp: int) -> bool:
-        """Whether the observer will not have settled at the next sample with this stamp [ns]."""
-        return self._stamp is None or stamp - self._started < self._settling
+        return self.stamp is not None and self.stamp - self._started >= self._settling
 
     @property
     def interval(self) -> float:
         """Mean of the last sample intervals since the start [s]."""
-        return self._cadence.mean
+        return self.cadence.mean
 
     def reset(self) -> None:
         """Clears all state except the counts; the next sample starts the observer."""
         self._estimate = self._zero
-        self._memory = np.zeros((MEMORY, len(self._zero)))
+        self.memory = np.zeros((MEMORY, len(self._zero)))
         self._robot_changed = False
         self._restart: str = ObserverEvent.STARTED.value
-        self._stamp: int | None = None
+        self.stamp: int | None = None
         self._started, self._event = 0, ObserverEvent.STARTED
 
     def change_robot(self, robot: Robot) -> None:
@@ -214,7 +276,7 @@ class TorqueObserver:
         if robot is self.robot:
             return
         self._robot_changed = True
-        self.robot, self._kernel = robot, self._kernel_of(robot)
+        self.robot, self.kernel = robot, self._kernel_of(robot)
 
     def change_effort_model(self, effort_model: EffortModel) -> None:
         """Changes the effort model from the next sample on."""
@@ -223,11 +285,10 @@ class TorqueObserver:
 
     def noise_gains(self, interval: float) -> NoiseGains:
         """Returns the gains from sample noise to the estimate for a sample interval [s]."""
-        options = self.kind, self._sampling, self.gain, interval
-        return noise_gains(*options, *self._velocity_noise)
+        return noise_gains(self._sampling, self.gain, interval, *self._velocity_noise)
 
-    def update(self, stamp: int | Stamps, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
-        """Processes a sample, or with a leading axis at most as many as ``batch_size`` returns.
+    def update(self, stamp: int, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
+        """Processes a sample.
 
         Args:
             stamp: ns, on any clock that does not jump.
@@ -236,76 +297,58 @@ class TorqueObserver:
             effort: (nv) reported effort (see ``effort_model``); zero for a floating base.
 
         Returns:
-            External torques (nv) on the robot, one row per sample if several; zero at a start.
+            External torques (nv) on the robot; zero at a start.
 
         Raises:
             InvalidArgumentError: a wrong shape or NaN; the observer is left unchanged.
         """
         if type(stamp) is int:
             time = stamp
-        elif isinstance(stamp, np.ndarray):
-            return self._update_all(stamp, q, v, effort)
         else:
             try:
                 time = operator.index(stamp)
             except TypeError:
                 raise InvalidArgumentError('stamp', repr(stamp), 'whole nanoseconds') from None
-        before = self._stamp
+        before = self.stamp
         if before is None or not 0 < (interval := time - before) <= self._max_gap_ns:
             return self._out_of_order(time, q, v, effort)
-        if self._robot_changed or self._cadence.uneven(time):
+        if self._robot_changed or self.cadence.uneven(time):
             return self._skip_interval(time, q, v, effort)
-        estimate, self._memory = self._kernel.call(
-            q, v, effort, self._memory, interval * 1e-9, self._settings
+        estimate, self.memory = self.kernel.call(
+            q, v, effort, self.memory, interval * 1e-9, self._settings
         )
-        self._estimate = self._memory[0]
-        self._stamp, self._event = time, UPDATED
-        self._cadence.take(time)
+        self._estimate = self.memory[0]
+        self.stamp, self._event = time, UPDATED
+        self.cadence.take(time)
         self._updated += 1
         return estimate
 
     def _out_of_order(self, time: int, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
         """Processes a sample that is not the next one within ``max_gap``."""
-        if self._stamp is None:
+        if self.stamp is None:
             return self._start(ObserverEvent.STARTED, time, q, v, effort)
-        interval = time - self._stamp
+        interval = time - self.stamp
         if -JUMP_NS <= interval <= 0:
             self._note(ObserverEvent.LATE if interval else ObserverEvent.DUPLICATE)
             return self._estimate.copy()
         reason = ObserverEvent.GAP if interval > 0 else ObserverEvent.CLOCK_JUMP
         return self._start(reason, time, q, v, effort)
 
-    def batch_size(self, stamps: Stamps) -> int:
-        """Returns how many consecutive samples ``update`` can process in one call, at least one.
+    @property
+    def steady(self) -> bool:
+        """Whether it has settled, and the next sample belongs to the same robot."""
+        return self.settled and not self._robot_changed
 
-        These are ordinary steps, either all before or all after the observer settles.
+    def go_on(self, stamps: Stamps, memory: Vector) -> None:
+        """Continues after ordinary steps that were computed elsewhere.
 
         Args:
-            stamps: (n) ns.
+            stamps: (n) ns; ``cadence`` finds no uneven one, and no interval exceeds ``max_gap``.
+            memory: of ``kernel`` after the last one.
         """
-        before = self._stamp
-        if len(stamps) == 1 or before is None or self._robot_changed:
-            return 1
-        steps = np.diff(stamps, prepend=before)
-        other = (steps <= 0) | (steps > self._max_gap_ns)
-        count = int(other.argmax()) if other.any() else len(stamps)
-        count = self._cadence.even(stamps[:count])
-        unsettled = int(np.searchsorted(stamps[:count], self._started + self._settling))
-        return max(1, unsettled or count)
-
-    def _update_all(self, stamps: Stamps, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
-        """Processes as many samples as ``batch_size`` returns."""
-        assert self._stamp is not None, 'a batch needs a first sample'
-        intervals = np.diff(stamps, prepend=self._stamp) * 1e-9
-        estimates, memories = InTurn(self._kernel)(
-            q, v, effort, self._memory, intervals, self._settings
-        )
-        self._event = UPDATED
-        self._updated += len(stamps)
-        self._cadence.stamps = *self._cadence.stamps, *stamps.tolist()
-        self._memory = memories[-1].copy()
-        self._estimate, self._stamp = self._memory[0], int(stamps[-1])
-        return estimates
+        self._event, self._updated = UPDATED, self._updated + len(stamps)
+        self.cadence.stamps.extend(stamps.tolist())
+        self.memory, self._estimate, self.stamp = memory, memory[0], int(stamps[-1])
 
     def torque_on_bodies(self, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
         """Converts reported efforts to joint torques (nv); zero for a moving base.
@@ -316,43 +359,25 @@ class TorqueObserver:
         tau: Vector = self.robot.kernel('torque_on_bodies').call(q, v, effort, self._settings)
         return tau
 
-    def explains(self, first: Sample, second: Sample) -> bool:
-        """Whether assuming the first sample to be true reduces the external torque at the second.
-
-        The state does not change.
-        """
-
-        def step(*samples: Sample) -> float:
-            stamp, memory = self._stamp, self._memory
-            for time, q, v, effort in samples:
-                if stamp is None or time <= stamp or self._robot_changed:
-                    return 0.0
-                interval = (time - stamp) * 1e-9
-                _, memory = self._kernel.call(q, v, effort, memory, interval, self._settings)
-                stamp = time
-            return float(np.abs(memory[0] - self._memory[0]).max())
-
-        return step(first, second) < step(second)
-
     def _start(
         self, event: ObserverEvent, time: int, q: ArrayLike, v: ArrayLike, effort: ArrayLike
     ) -> Vector:
-        self._sample(q, v, effort, np.zeros_like(self._memory))
+        self._sample(q, v, effort, np.zeros_like(self.memory))
         self._robot_changed = False
         self._estimate, self._restart = self._zero, event.value
-        if event is not ObserverEvent.STARTED and self._stamp is not None:
-            jump = Figure((time - self._stamp) * 1e-9, '+.3f')
+        if event is not ObserverEvent.STARTED and self.stamp is not None:
+            jump = Figure((time - self.stamp) * 1e-9, '+.3f')
             self._restart = Explanation(Reason.OTHER, event.value, ' (', jump, ' s)')
-        self._started = self._stamp = time
-        self._cadence.begin(time)
+        self._started = self.stamp = time
+        self.cadence.begin(time)
         self._note(event)
         return self._zero.copy()
 
     def _skip_interval(self, time: int, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
         """Uses a sample only as the start of the next interval."""
-        self._sample(q, v, effort, self._memory)
-        self._stamp = time
-        self._cadence.take(time)
+        self._sample(q, v, effort, self.memory)
+        self.stamp = time
+        self.cadence.take(time)
         if self._robot_changed:
             self._event, self._robot_changed = UPDATED, False
             self._updated += 1
@@ -362,12 +387,12 @@ class TorqueObserver:
 
     def _sample(self, q: ArrayLike, v: ArrayLike, effort: ArrayLike, memory: Vector) -> None:
         """Sets the memory to the given one with what depends only on this sample."""
-        _, fresh = self._kernel.call(q, v, effort, memory, 1.0, self._settings)
-        self._memory = memory.copy()
-        self._memory[SAMPLED] = fresh[SAMPLED]
+        _, fresh = self.kernel.call(q, v, effort, memory, 1.0, self._settings)
+        self.memory = memory.copy()
+        self.memory[SAMPLED] = fresh[SAMPLED]
 
     def _kernel_of(self, robot: Robot) -> Kernel:
-        return robot.kernel('observer_step', self.kind, self._sampling)
+        return robot.kernel('observer_step', self._sampling)
 
     def _rows_of_settings(self, base_nv: int) -> Vector:
         efforts = self.effort_model
@@ -381,31 +406,3 @@ class TorqueObserver:
     def _note(self, event: ObserverEvent) -> None:
         self._event = event
         self._counts[event] += 1
-
-
-class MomentumObserver(TorqueObserver):
-    """First-order generalized momentum observer ([DeLuca2005], [Haddadin2017])."""
-
-    kind = 'momentum'
-
-
-class ThirdOrderMomentumObserver(TorqueObserver):
-    """Momentum observer with a Butterworth filter: same delay, less noise, softer onset."""
-
-    kind = 'momentum_third_order'
-
-
-class StaticObserver(TorqueObserver):
-    """Observer that models gravity only, for robots without velocities.
-
-    In motion, inertial torques appear as external torques.
-    """
-
-    kind = 'static'
-
-
-OBSERVERS: dict[str, type[TorqueObserver]] = {
-    observer.kind: observer
-    for observer in (MomentumObserver, ThirdOrderMomentumObserver, StaticObserver)
-}
-"""Observer classes by kind."""

@@ -5,23 +5,17 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.multibody.arguments import (
-    check_count,
-    check_positive,
-    per_entry,
-)
+from dynamics_ros.multibody.arguments import check_count, check_positive, per_entry
 
 from .uncertainty.thresholds import AT_REST
 
 Vector = NDArray[np.float64]
-Stamps = NDArray[np.int64]
 
 MIN_SAMPLES = 10
 """Minimum number of samples of a mean."""
@@ -29,8 +23,9 @@ MIN_SAMPLES = 10
 MAX_DEVIATION = 0.5
 """Standard deviation above which an external torque is too noisy for a tare [Nm or N]."""
 
-AVERAGING_TIME = 100_000_000
-"""Time over which velocities are averaged, so that encoder dither is not taken for motion [ns]."""
+PARTS = 10
+"""Parts of the window over which velocities are averaged, so that encoder dither is not taken for
+motion."""
 
 TOUCHED = (
     'external torque of {} Nm or N; the calibrated model leaves at most {} unexplained: something '
@@ -41,33 +36,36 @@ FULL_WINDOW = 0.9
 """Share of the window that the samples must span; a few late or lost ones are tolerated."""
 
 
-@dataclass(frozen=True, eq=False)
-class TareResult:
+class TareResult(NamedTuple):
     """Result of a tare.
 
     Attributes:
-        success: whether the offset was replaced.
-        reason: '', or 'too_few_samples', 'moving', 'noisy', 'touched'.
+        reason: '' if the offset was replaced, else 'too_few_samples', 'moving', 'noisy', 'touched'.
         message: the reason with its numbers, as text.
-        offset: (nv) offset after the tare [Nm or N].
         samples: number of averaged samples.
         duration: time that they span [s].
         joint: index in v of the joint that the reason applies to; None if it applies to none.
     """
 
-    success: bool
     reason: str
     message: str
-    offset: Vector
     samples: int
     duration: float
     joint: int | None = None
+
+    @property
+    def success(self) -> bool:
+        """Whether the offset was replaced."""
+        return not self.reason
 
 
 class Tare:
     """Offset of the external torque: its mean over the last time window, set on request.
 
     The offset is valid at the posture of the tare; errors of the model change it with the posture.
+
+    Attributes:
+        offset: (nv) offset to subtract from the external torque, never modified in place [Nm or N].
     """
 
     def __init__(
@@ -89,39 +87,27 @@ class Tare:
         """
         check_count('size', size, least=1)
         check_positive('window', window)
-        self._size = size
         self._window = round(window * 1e9)
         self._max_velocity = per_entry('max_velocity', max_velocity, size)
         if not np.all(self._max_velocity > 0.0):
             expected = 'positive numbers'
             raise InvalidArgumentError('max_velocity', f'{max_velocity!r}', expected)
-        # Per call: last stamp, all stamps, torques, velocities.
-        self._samples: deque[tuple[int, Any, Vector, Vector]] = deque()
-        self._last = 0
-        self._offset = _read_only(np.zeros(size))
+        self._samples: deque[tuple[int, Vector, Vector]] = deque()
+        self.offset: Vector = np.zeros(size)
 
-    @property
-    def offset(self) -> Vector:
-        """(nv) offset to subtract from the external torque, read-only [Nm or N]."""
-        return self._offset
-
-    def add(self, stamp: int | Stamps, torque: Vector, velocity: Vector) -> None:
-        """Stores one sample, or several with a leading axis.
+    def add(self, stamp: int, torque: Vector, velocity: Vector) -> None:
+        """Stores a sample.
 
         Args:
             stamp: ns; a backward jump clears the stored samples.
             torque: (nv) external torque before taring [Nm or N].
             velocity: (nv). Both must be finite, and must not be modified afterwards.
         """
-        if isinstance(stamp, int):
-            first = last = stamp
-        else:
-            first, last = int(stamp[0]), int(stamp[-1])
-        if first < self._last:
-            self.restart()
-        samples, self._last = self._samples, last
-        samples.append((last, stamp, torque, velocity))
-        while last - samples[0][0] > self._window:
+        samples = self._samples
+        if samples and stamp < samples[-1][0]:
+            samples.clear()
+        samples.append((stamp, torque, velocity))
+        while stamp - samples[0][0] > self._window:
             samples.popleft()
 
     def take(self, explained: Vector | None = None) -> TareResult:
@@ -131,18 +117,20 @@ class Tare:
             explained: (nv) largest torques at rest that a calibration attributes to errors of the
                 model [Nm or N]; a larger mean is a contact and refused. None if unknown.
         """
-        stamps, torques, velocities = self._window_samples()
-        count, window = len(stamps), self._window * 1e-9
-        duration = float(stamps[-1] - stamps[0]) * 1e-9 if count else 0.0
+        samples, window = self._samples, self._window * 1e-9
+        count = len(samples)
+        duration = (samples[-1][0] - samples[0][0]) * 1e-9 if count else 0.0
         if count < MIN_SAMPLES or duration < FULL_WINDOW * window:
             message = (
                 f'{count} samples over {duration:.2f} s; '
                 f'at least {MIN_SAMPLES} over {window:.2f} s are needed'
             )
-            return TareResult(False, 'too_few_samples', message, self.offset, count, duration)
-        speeds = np.abs(_averaged(stamps, velocities)).max(axis=0)
+            return TareResult('too_few_samples', message, count, duration)
+        torques, velocities = (np.array([sample[i] for sample in samples]) for i in (1, 2))
+        parts = np.array_split(velocities, PARTS)
+        speeds = np.abs([part.mean(axis=0) for part in parts]).max(axis=0)
         deviation, mean = torques.std(axis=0), torques.mean(axis=0)
-        most = np.full(self._size, np.inf) if explained is None else explained
+        most = np.full(len(mean), np.inf) if explained is None else explained
         for reason, value, limit, message in (
             ('moving', speeds, self._max_velocity, 'moved at {} rad/s or m/s; at most {}'),
             ('noisy', deviation, MAX_DEVIATION, 'standard deviation of {} Nm; at most {}'),
@@ -151,43 +139,16 @@ class Tare:
             ratio = np.abs(value) / limit
             joint = int(ratio.argmax())
             if ratio[joint] > 1.0:
-                bound = np.broadcast_to(limit, self._size)[joint]
+                bound = np.broadcast_to(limit, mean.shape)[joint]
                 text = message.format(f'{value[joint]:.3g}', f'{bound:.3g}')
-                return TareResult(False, reason, text, self.offset, count, duration, joint)
-        self._offset = _read_only(mean)
-        message = f'averaged {count} samples over {duration:.2f} s'
-        return TareResult(True, '', message, self.offset, count, duration)
+                return TareResult(reason, text, count, duration, joint)
+        self.offset = mean
+        return TareResult('', f'averaged {count} samples over {duration:.2f} s', count, duration)
 
     def clear(self) -> None:
         """Sets the offset to zero."""
-        self._offset = _read_only(np.zeros(self._size))
+        self.offset = np.zeros_like(self.offset)
 
     def restart(self) -> None:
         """Clears the samples, as after a restart of the observer or a change of payload."""
         self._samples.clear()
-        self._last = 0
-
-    def _window_samples(self) -> tuple[Stamps, Vector, Vector]:
-        """Returns stamps (n), torques and velocities (n, nv) of the last window."""
-        stamps, torques = np.zeros(0, dtype=np.int64), np.zeros((0, self._size))
-        velocities = torques
-        if self._samples:
-            _, *parts = zip(*self._samples, strict=True)
-            stamps = np.concatenate([np.atleast_1d(x) for x in parts[0]])
-            torques, velocities = (np.vstack(x) for x in parts[1:])
-        inside = stamps >= stamps[-1:] - self._window
-        return stamps[inside], torques[inside], velocities[inside]
-
-
-def _averaged(stamps: Stamps, velocities: Vector) -> Vector:
-    """Averages velocities (n, nv) over ``AVERAGING_TIME``; the last interval is never shorter."""
-    since = stamps - stamps[0]
-    part = np.minimum(since // AVERAGING_TIME, max(int(since[-1]) // AVERAGING_TIME - 1, 0))
-    _, first, counts = np.unique(part, return_index=True, return_counts=True)
-    found: Vector = np.add.reduceat(velocities, first, axis=0) / counts[:, np.newaxis]
-    return found
-
-
-def _read_only(vector: Vector) -> Vector:
-    vector.flags.writeable = False
-    return vector

@@ -93,12 +93,9 @@ class JointNoise:
         self._velocity_noise = per_entry('velocity_noise', velocity_noise, robot.nv, least=0.0)
         self.change(effort_noise, momentum_gain)
 
-    def change(
-        self, effort_noise: ArrayLike, momentum_gain: ArrayLike, excess: ArrayLike = 0.0
-    ) -> None:
+    def change(self, effort_noise: ArrayLike, momentum_gain: ArrayLike) -> None:
         """Changes the noise; arguments as of ``WrenchEstimator.change_noise``."""
         nv = len(self._support)
-        self._excess = per_entry('excess', excess, nv, least=0.0)
         noise = per_entry('effort_noise', effort_noise, nv, least=0.0, infinite=True)
         if not np.all(noise > 0.0):
             raise InvalidArgumentError('effort_noise', f'{noise.tolist()}', 'positive numbers')
@@ -133,7 +130,7 @@ class JointNoise:
             # A geometric mean, which neither the most accurate nor the noisiest joint decides.
             usual = np.exp(np.log(self._noise[used]).mean())
             rows[0, used] = usual / self._noise[used]
-        rows[1, used] = np.hypot(self._noise[used], self._excess[used])
+        rows[1, used] = self._noise[used]
         rows[2, used] = self._momentum_gain[used]
         rows[3] = self._velocity_noise
         return rows, int(used.sum())
@@ -214,17 +211,9 @@ class WrenchEstimator:
         if wait:
             self._kernel.wait()
 
-    def change_noise(
-        self, effort_noise: ArrayLike, momentum_gain: ArrayLike, excess: ArrayLike = 0.0
-    ) -> None:
-        """Changes the stated noise.
-
-        Args:
-            effort_noise, momentum_gain: as at construction.
-            excess: number or (nv), deviation beyond ``effort_noise`` that is added to the
-                covariance; the weights of the joints do not change.
-        """
-        self._noise.change(effort_noise, momentum_gain, excess)
+    def change_noise(self, effort_noise: ArrayLike, momentum_gain: ArrayLike) -> None:
+        """Changes the stated noise; arguments as at construction."""
+        self._noise.change(effort_noise, momentum_gain)
 
     @property
     def ready(self) -> bool:

@@ -96,7 +96,7 @@ def export_ros2_control(
     moved = {k for i in robot.model.ancestors(frame.body) for k in robot.model.joints[i].v_indices}
     if not moved:
         raise InvalidArgumentError('tool', f'no joint moves {tool!r}', 'a frame that can move')
-    observer = ('observer_step', 'momentum', 'instant')
+    observer = ('observer_step', 'instant')
     keys: list[Key] = [
         *(('mass_matrix',), ('gravity',), ('nonlinear_effects',), ('inverse_dynamics',)),
         *(('joint_friction',), ('damped_inverse',), ('setpoint_step',)),

@@ -20,7 +20,7 @@ from dynamics_ros.estimation import (
     ContactState,
     ExternalTorques,
 )
-from dynamics_ros.estimation.contact.geometry import LOCATION_RATE, ContactGeometry
+from dynamics_ros.estimation.contact.location import LOCATION_RATE, ContactGeometry
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.nodes.context import Component
 from dynamics_ros.nodes.reporting import RateLimit

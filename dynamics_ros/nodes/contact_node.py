@@ -82,8 +82,7 @@ def pipeline_details(pipeline: ContactPipeline) -> dict[str, str]:
     values['friction adaptation'] = 'on'
     for name, i in pipeline.robot.joint_v_indices.items():
         values[f'friction adaptation: {name}'] = (
-            f'{adaptation.change[i]:+.3f} of at most {adaptation.bound[i]:.3f} Nm or N, '
-            f'{adaptation.reasons[i]}'
+            f'{adaptation.change[i]:+.3f} Nm or N, bound {adaptation.bound[i]:.3f}'
         )
     return values
 

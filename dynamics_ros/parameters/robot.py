@@ -20,6 +20,7 @@ REMOVED = {
     for instead, names in {
         'nothing: remove the line': 'unexplained.lowest unexplained.highest group_name',
         'stiffness, a 6 x 6 matrix in the axes of the root frame': 'stiffness_frame',
+        'nothing, or a lower observer.gain where velocities are noisy': 'observer.kind',
         'observer.gain: estimates follow a payload with its time constant': (
             'observer.transition_time'
         ),
@@ -40,7 +41,7 @@ REMOVED = {
             location.max_deviation location.resolution tare.max_velocity joint_range.guard_rate
             largest_inertia blending_time speed.joint_scale ground_truth_rate load_friction
             command_mode markers.rate markers.axis_length markers.center_of_mass_diameter
-            joint_range.stiffness guiding.damping tare.window""",
+            joint_range.stiffness guiding.damping tare.window wrench.singular_threshold""",
         'publish_rate, for all outputs of the node': 'publish_rates.',
         'collision.reaction stop or float': """
             collision.torque_gain collision.admittance collision.speed collision.distance""",

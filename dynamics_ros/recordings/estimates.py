@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter
 
 from dynamics_ros.estimation import ContactLocation, ContactPipeline, ContactState
-from dynamics_ros.estimation.contact.geometry import LOCATION_RATE
+from dynamics_ros.estimation.contact.location import LOCATION_RATE
 from dynamics_ros.estimation.external_torques import ExternalTorques
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.wire.cdr import packed_stamp

@@ -20,7 +20,8 @@ from std_msgs.msg import String
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, printable
 from dynamics_ros.estimation import ContactLocator, ContactPipeline
-from dynamics_ros.estimation.contact.geometry import ContactGeometry
+from dynamics_ros.estimation.blocks import estimates_of
+from dynamics_ros.estimation.contact.location import ContactGeometry
 from dynamics_ros.estimation.external_torques import Estimates
 from dynamics_ros.estimation.samples.reports import JointValues
 from dynamics_ros.estimation.samples.resolution import RefusedMessage
@@ -350,8 +351,7 @@ class EstimatedStates:
             latches: whether a collision lasts; otherwise it ends with the contact.
         """
         self._factory, self.estimators = factory, first
-        self._latches = first.pipeline.detector.latches = latches
-        self._topics = topics
+        self._latches, self._topics = latches, topics
         self._names = dict(names or {})
         self._new_names: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._joint_states, self._odometry = JointStateReader(), OdometryReader()
@@ -405,7 +405,7 @@ class EstimatedStates:
     def _estimate(self, times: list[int], states: RobotState) -> Iterator[EstimatedBlock]:
         estimators = self.estimators
         pipeline, begin = estimators.pipeline, 0
-        for count, found in pipeline.update_all(states):
+        for count, found in estimates_of(pipeline, states, latches=self._latches):
             some = slice(begin, begin + count)
             if found is None:
                 self.silent.add(pipeline.unavailable_reason, count)
@@ -439,7 +439,6 @@ class EstimatedStates:
             payload = PayloadParameters.of(frame, mass, center, inertia)
             if payload != self.estimators.payload:
                 self.estimators = self._factory.make(payload, self.estimators)
-                self.estimators.pipeline.detector.latches = self._latches
                 self.payloads.append(time)
         except DynamicsRosError as error:
             LOG.warning('payload refused: %s', error)

@@ -27,8 +27,8 @@ from dynamics_ros.estimation.samples.doubts import joints_far_beyond_limits
 from dynamics_ros.estimation.uncertainty.thresholds import (
     by_effort_limit,
     motion_scales,
+    slow_speeds,
 )
-from dynamics_ros.estimation.uncertainty.unexplained import slow_speeds
 
 MILLISECOND = 1_000_000
 """ns"""
@@ -131,12 +131,10 @@ class TestContactState:
             detector = ContactDetector(robot, 0.5, 1000.0, debounce=0.0)
             assert detector.update(0, J.T @ torque_about_the_axis).link == link
 
-    def test_stamps_of_numpy_and_several_samples_without_velocities_are_taken(self, robot):
+    def test_stamps_of_numpy_are_taken(self, robot):
         detector = ContactDetector(robot, 0.5, 1000.0, debounce=0.0)
-        stamps, torques = np.arange(3) * MILLISECOND, np.zeros((3, robot.nv))
-        assert [detector.update(stamp, torques[0]).link for stamp in stamps] == [''] * 3
-        compared = detector.compare(stamps + 3 * MILLISECOND, torques)
-        assert compared.excess.shape == (3,) and (compared.excess <= 0.0).all()
+        stamps, torque = np.arange(3) * MILLISECOND, np.zeros(robot.nv)
+        assert [detector.update(stamp, torque).link for stamp in stamps] == [''] * 3
 
     @pytest.mark.parametrize(
         ('argument', 'settings'),
@@ -172,7 +170,6 @@ class TestTare:
         assert result.success and result.reason == ''
         # 0.1 Nm over sqrt(501), five standard deviations.
         assert tare.offset == pytest.approx([1.0, -2.0, 0.5], abs=0.025)
-        assert np.array_equal(result.offset, tare.offset)
         assert result.duration == pytest.approx(0.5, abs=0.002)
         assert result.samples == 501
 
@@ -280,6 +277,10 @@ class TestEffortModel:
             {'viscous': -1.0},
             {'coulomb': np.inf},
             {'friction_velocity': 0.0},
+            {'stribeck': -1.0},
+            {'rotor_inertia': -1.0},
+            {'stribeck_velocity': -1.0},
+            {'load_friction': -1.0},
         ],
     )
     def test_a_bad_value_is_named(self, pendulum, values):

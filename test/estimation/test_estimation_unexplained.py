@@ -16,10 +16,7 @@ from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation import ContactDetector, ContactPipeline, ContactState
 from dynamics_ros.estimation.contact_settings import ThresholdSettings, UnexplainedSettings
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.estimation.uncertainty.thresholds import sigmas_for_rate
-from dynamics_ros.estimation.uncertainty.unexplained import (
-    Unexplained,
-)
+from dynamics_ros.estimation.uncertainty.thresholds import Unexplained, sigmas_for_rate
 from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.settings import declared
 

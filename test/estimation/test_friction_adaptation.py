@@ -21,7 +21,6 @@ from dynamics_ros.estimation import (
 from dynamics_ros.estimation.contact_estimators import adaptation_off
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.estimation.uncertainty.friction_adaptation import CONTACT, WAITING
 
 DRY, WRONG, PERIOD = 4.0, 1.5, 0.01
 """Nm that is told; Nm that it is less by; s."""
@@ -83,7 +82,6 @@ def test_friction_that_is_less_than_told_is_learned_and_no_longer_felt():
     felt = go(pipeline, states(60.0))
     adaptation = pipeline.adaptation
     assert adaptation.change == pytest.approx([-WRONG, -WRONG], rel=0.05)
-    assert set(adaptation.reasons) == {'adapting'}
     before, after = felt[100:600], felt[-1000:]
     assert np.sqrt((after**2).mean()) < 0.15 * np.sqrt((before**2).mean())
     assert pipeline.observer.effort_model.coulomb == pytest.approx(adaptation.coulomb)
@@ -103,20 +101,12 @@ def test_it_is_off_unless_asked_for():
     assert adaptation_off(walking, values) == 'the base moves'
 
 
-def test_the_bound_holds_and_is_told():
-    pipeline = pipeline_of(settings(bound=(0.5, 1.0)))
-    go(pipeline, states(60.0))
-    assert pipeline.adaptation.change == pytest.approx([-0.5, -1.0], rel=0.01)
-    assert (np.abs(pipeline.adaptation.change) <= [0.5, 1.0]).all()
-    assert set(pipeline.adaptation.reasons) == {'at its bound'}
-
-
 def test_a_push_that_is_against_all_motion_is_taken_up_to_the_bound_and_no_farther():
-    pipeline = pipeline_of(settings(bound=(1.0,)))
+    pipeline = pipeline_of(settings(bound=(0.5, 1.0)))
     _, _, v, _ = motion(60.0)
     go(pipeline, states(60.0, dry=DRY, external=-3.0 * np.tanh(v / 0.01)))
-    assert pipeline.adaptation.change == pytest.approx([1.0, 1.0], rel=0.01)
-    assert (pipeline.adaptation.change <= 1.0).all()
+    assert pipeline.adaptation.change == pytest.approx([0.5, 1.0], rel=0.01)
+    assert (pipeline.adaptation.change <= [0.5, 1.0]).all()
 
 
 def test_a_contact_ends_it_until_a_margin_after():
@@ -124,7 +114,6 @@ def test_a_contact_ends_it_until_a_margin_after():
     external = 20.0 * (states(10.0)[0] < 10**9 + 5 * 10**9)[:, None]
     go(pipeline, states(5.9, external=external[: len(states(5.9)[0])]))
     assert not pipeline.adaptation.change.any()
-    assert all('contact' in reason for reason in pipeline.adaptation.reasons)
     go(pipeline, states(20.0, begin=5.9))
     assert (pipeline.adaptation.change < -0.2).all()
 
@@ -135,7 +124,6 @@ def test_a_contact_along_the_motion_is_learned_neither_meanwhile_nor_later():
     # As 9 Nm less friction; what is observed from 20 to 40 s must not be followed afterwards.
     push = 9.0 * np.tanh(motion(20.0, 20.0)[2] / 0.01)
     go(pipeline, states(20.0, dry=DRY, external=push, begin=20.0))
-    assert set(pipeline.adaptation.reasons) == {CONTACT}
     for begin in (40.0, 45.0, 50.0):
         go(pipeline, states(5.0, dry=DRY, begin=begin))
         assert np.abs(pipeline.adaptation.change).max() < 0.1
@@ -145,7 +133,6 @@ def test_a_robot_at_rest_and_a_joint_that_turns_one_way_tell_nothing():
     pipeline = pipeline_of(settings())
     go(pipeline, states(20.0, still=True, external=np.array([2.0, 2.0])))
     assert not pipeline.adaptation.change.any()
-    assert set(pipeline.adaptation.reasons) == {WAITING}
     pipeline = pipeline_of(settings())
     t, *rest = states(3.0)
     # Both joints move in the first half of a turn only, and return while nothing is reported.

@@ -17,6 +17,7 @@ from dynamics_ros.calibration.in_motion import with_joints_as_before
 from dynamics_ros.calibration.outputs import check_path, parameter_values
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation import EffortModel
+from dynamics_ros.estimation.observers import GAIN
 from dynamics_ros.files import write_files
 from dynamics_ros.identification import (
     JointSamples,
@@ -29,7 +30,6 @@ from dynamics_ros.identification.deviations import Accuracy
 from dynamics_ros.identification.joint_states.clock import regular_stretches
 from dynamics_ros.identification.joint_states.noise import sample_noise
 from dynamics_ros.identification.uncertainty import (
-    ObserverChoice,
     Recorder,
     identify_drives,
     learn,
@@ -37,7 +37,7 @@ from dynamics_ros.identification.uncertainty import (
 )
 from dynamics_ros.identification.uncertainty.free_motion import MAX_BYTES
 from dynamics_ros.identification.uncertainty.learn import STICTION
-from dynamics_ros.identification.uncertainty.residuals import chosen_observer
+from dynamics_ros.identification.uncertainty.residuals import chosen_gain
 
 AS_DESCRIBED = truth(1, off=0.0)
 NOTHING = EffortModel.ideal(ROBOT)
@@ -293,15 +293,13 @@ def encoded(step):
 def chosen(step):
     samples = encoded(step)
     noise = sample_noise(regular_stretches(samples), np.ones(ROBOT.nv))
-    return chosen_observer(ROBOT, noise, samples.position, 1.0 / OBSERVER_CHOICE_RATE, 0.0)
+    return chosen_gain(ROBOT, noise, samples.position, 1.0 / OBSERVER_CHOICE_RATE, 0.0)
 
 
-def test_coarse_encoders_ask_for_a_filter_and_coarser_ones_for_a_slower_one():
-    assert chosen(1e-6) == ObserverChoice()
-    choices = [chosen(step) for step in (1e-4, 5e-4, 2e-3)]
-    assert {one.kind for one in choices} == {'momentum_third_order'}
-    gains = [one.gain for one in choices]
-    assert gains == sorted(gains, reverse=True)
+def test_coarse_encoders_ask_for_a_lower_gain():
+    assert chosen(1e-6) == GAIN
+    gains = [chosen(step) for step in (1e-4, 5e-4, 2e-3)]
+    assert gains == sorted(gains, reverse=True) and gains[0] < GAIN
     assert gains[0] > gains[-1] >= 10.0
 
 

@@ -38,7 +38,7 @@ INTERNAL = {
     'of_frames': ('jacobian', 'world', 'tool0', 'base_link'),
     'link_transforms': ('',),
     'gravity_of': ('shoulder_yaw', 'shoulder_pitch'),
-    'observer_step': ('momentum', 'midpoint'),
+    'observer_step': ('midpoint',),
     'contact_excess': (),
     'torque_on_bodies': (),
     'sample_departure': (),

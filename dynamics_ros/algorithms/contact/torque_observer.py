@@ -1,32 +1,23 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""One step of an observer of external joint torques ([Haddadin2017]).
+"""One step of a momentum observer of external joint torques ([DeLuca2005], [Haddadin2017]).
 
 The torque on the rigid bodies is computed from the reported effort u:
 
     tau = scale u + offset (+ g(q), if reported efforts exclude gravity) - friction(v, tau),
 
 where friction may depend on the transmitted torque tau (``joint_friction``). A rotor with the
-reflected inertia B adds B v to the momentum. The mean external torque e between two samples at the
-distance T is computed by
+reflected inertia B adds B v to the momentum p = M(q) v + B v, which obeys dp/dt = tau + beta +
+tau_ext with beta = C^T v - g. The mean external torque e between two samples at the distance T is
 
-- ``momentum``: the balance of the momentum p = M(q) v + B v, dp/dt = tau + beta + tau_ext, with
-  beta = C^T v - g: e = (p_1 - p_0) / T - mean of (tau + beta). It needs no acceleration and no
-  inverse of M.
-- ``momentum_third_order``: the same balance, with the low-pass filter of third order below.
-- ``static``: gravity alone, e = g - tau, without friction; velocities are not read.
+    e = (p_1 - p_0) / T - mean of (tau + beta).
 
-Quantities that are known only at samples are averaged by the trapezoidal rule (error: T^2/12 times
-their second derivative). An effort that was held over the interval is its mean. The estimate r is e
-after a low-pass filter of unit gain. The step is the exact solution for constant e, which is stable
-for every T and K:
+It needs no acceleration and no inverse of M. Quantities that are known only at samples are averaged
+by the trapezoidal rule (error: T^2/12 times their second derivative). An effort that was held over
+the interval is its mean. The estimate r is e after a low-pass filter of unit gain, dr/dt = K (e -
+r). The step is the exact solution for constant e, which is stable for every T and K:
 
-    first order    dr/dt = K (e - r)              r_1 = e + E (r_0 - e),  E = exp(-K T)
-    third order    Butterworth filter with the cutoff 2K [Oppenheim], see ``third_order_step``.
-
-Both have the delay 1/K at low frequencies. The third order passes less noise of velocities, most of
-all that of differenced positions, which grows with the frequency; it responds more slowly at first,
-and overshoots a step by 8 %.
+    r_1 = e + E (r_0 - e),    E = exp(-K T).
 """
 
 from __future__ import annotations
@@ -40,20 +31,18 @@ from dynamics_ros.algorithms.momentum import momentum_observer_terms
 from dynamics_ros.algorithms.quantity import Input, PerVelocity, Q, V, quantity
 from dynamics_ros.model import Model
 from dynamics_ros.spatial import Scalar
-from dynamics_ros.spatial.scalar import cos, exp, sin
+from dynamics_ros.spatial.scalar import exp
 
 Values = Sequence[Scalar]
-
-KINDS = ('momentum', 'momentum_third_order', 'static')
 
 EFFORT_SAMPLINGS = ('instant', 'interval')
 """A reported effort is the torque at the stamp, or the torque held since the previous sample."""
 
-MEMORY = 5
-"""Rows of the memory of a step: the estimate, its first and second derivative in the filter of
-third order, the momentum, and the quantity that is known only at samples."""
+MEMORY = 3
+"""Rows of the memory of a step: the estimate, the momentum, and the quantity that is known only at
+samples."""
 
-SAMPLED = slice(3, MEMORY)
+SAMPLED = slice(1, MEMORY)
 """Rows of the memory that depend only on the last sample."""
 
 SETTINGS = (
@@ -74,7 +63,6 @@ exclude gravity compensation."""
 )
 def observer_step(
     model: Model,
-    kind: str,
     sampling: str,
     q: Q,
     v: V,
@@ -87,7 +75,6 @@ def observer_step(
 
     Args:
         model: the robot.
-        kind: one of ``KINDS``.
         sampling: one of ``EFFORT_SAMPLINGS``.
         q, v, effort: the sample (nq), (nv), (nv); effort as reported, zero for a moving base.
         memory: (MEMORY, nv) after the previous sample.
@@ -100,19 +87,14 @@ def observer_step(
     """
     values = dict(zip(SETTINGS, settings, strict=True))
     scaled_effort = _scaled(values, effort)
-    *filtered, momentum_before, sampled_before = memory
+    estimate, momentum_before, sampled_before = memory
     instant = sampling == 'instant'
 
-    momentum: list[Scalar] = [0.0] * model.nv
-    gravity = gravity_torques(model, q)
-    motor_torque = _with_gravity(values, scaled_effort, gravity)
-    if kind == 'static':
-        sampled = [t - g for t, g in zip(motor_torque, gravity, strict=True)]
-    else:
-        p, beta = momentum_observer_terms(model, q, v)
-        momentum = [x + b * w for x, b, w in zip(p, values['rotor_inertia'], v, strict=True)]
-        body_torque = _after_friction(values, motor_torque, v)
-        sampled = [t + b for t, b in zip(body_torque, beta, strict=True)]
+    motor_torque = _with_gravity(values, scaled_effort, gravity_torques(model, q))
+    p, beta = momentum_observer_terms(model, q, v)
+    momentum = [x + b * w for x, b, w in zip(p, values['rotor_inertia'], v, strict=True)]
+    body_torque = _after_friction(values, motor_torque, v)
+    sampled = [t + b for t, b in zip(body_torque, beta, strict=True)]
     if not instant:
         sampled = [t - h for t, h in zip(sampled, scaled_effort, strict=True)]
     mean_torque = [0.5 * (a + b) for a, b in zip(sampled_before, sampled, strict=True)]
@@ -122,48 +104,11 @@ def observer_step(
         (k1 - k0) / interval - a
         for k0, k1, a in zip(momentum_before, momentum, mean_torque, strict=True)
     ]
-
-    steps = [
-        third_order_step(e, state, 2.0 * gain * interval)
-        if kind == 'momentum_third_order'
-        else [e + exp(-(gain * interval)) * (state[0] - e), 0.0, 0.0]
-        for e, state, gain in zip(
-            external, zip(*filtered, strict=True), values['gain'], strict=True
-        )
+    estimate = [
+        e + exp(-(gain * interval)) * (r - e)
+        for e, r, gain in zip(external, estimate, values['gain'], strict=True)
     ]
-    estimate, *derivatives = ([*row] for row in zip(*steps, strict=True))
-    return estimate, [estimate, *derivatives, momentum, list(sampled)]
-
-
-def third_order_step(e: Scalar, state: Values, x: Scalar) -> list[Scalar]:
-    """Update a Butterworth filter of third order for an input e that is constant over the interval.
-
-    With the cutoff w and x = w T, z = (r - e, r' / w, r'' / w^2) obeys dz/dx = A z, A being the
-    companion matrix of (s + 1) (s^2 + s + 1). By Cayley and Hamilton, exp(A x) = a I + b A + c A^2
-    with the coefficients that reproduce exp(s x) at the eigenvalues s of A.
-
-    Args:
-        e: input.
-        state: r, r' / w and r'' / w^2 before the interval.
-        x: cutoff times interval.
-
-    Returns:
-        The state after the interval.
-    """
-    root = 3.0**0.5
-    decay, half = exp(-x), exp(-0.5 * x)
-    sine = half * sin(0.5 * root * x) * (2.0 / root)
-    cosine = half * cos(0.5 * root * x) + 0.5 * sine
-    c = decay + sine - cosine
-    a, b = decay + sine, c + sine
-
-    def derivative(z: Values) -> list[Scalar]:
-        return [z[1], z[2], -(z[0] + 2.0 * (z[1] + z[2]))]
-
-    z = [state[0] - e, state[1], state[2]]
-    first = derivative(z)
-    after = [a * p + b * q + c * r for p, q, r in zip(z, first, derivative(first), strict=True)]
-    return [e + after[0], after[1], after[2]]
+    return estimate, [estimate, momentum, list(sampled)]
 
 
 @quantity(

@@ -7,14 +7,13 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.algorithms.contact.unexplained import MEMORY, ROWS, UNWATCHED
-from dynamics_ros.estimation.uncertainty.unexplained import Unexplained, slow_speeds
-from dynamics_ros.kernels import InTurn
+from dynamics_ros.estimation.uncertainty.thresholds import Unexplained, slow_speeds
 from dynamics_ros.multibody.arguments import check_not_negative, finite_vector, per_entry
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ class ContactReport:
 
 
 class Compared(NamedTuple):
-    """External torques and the thresholds that they exceed, for one sample or, with an axis, many.
+    """External torques and the thresholds that they exceed.
 
     Attributes:
         values: (nv) external torques [Nm or N].
@@ -73,14 +72,9 @@ class Compared(NamedTuple):
 
     values: Vector
     added: Vector
-    above: Vector | NDArray[np.bool_]
-    excess: Any
+    above: Vector
+    excess: float
     deviation: Vector | None = None
-
-    def row(self, i: int) -> Compared:
-        """Returns one sample of several."""
-        deviation = None if self.deviation is None else self.deviation[i]
-        return Compared(self.values[i], self.added[i], self.above[i], self.excess[i], deviation)
 
 
 class ContactDetector:
@@ -100,7 +94,8 @@ class ContactDetector:
 
     Attributes:
         calibrated: whether such a model is given.
-        latches: whether a collision stays until ``reset``; otherwise until ``unlatch``.
+        kernel, memory: comparison with the thresholds, and its memory.
+        stamp: that of the last comparison [ns]; negative if the next one starts anew.
     """
 
     def __init__(
@@ -132,11 +127,10 @@ class ContactDetector:
         """
         check_not_negative('debounce', debounce)
         check_not_negative('release', release)
-        self.latches = True
         self._base_nv = robot.model.root_joint_nv
         self._velocity_term = per_entry('velocity_term', velocity_term, robot.nv, least=0.0)
         self._debounce = round(debounce * 1e9)
-        self._in_turn = InTurn(robot.kernel('contact_excess'))
+        self.kernel = robot.kernel('contact_excess')
         self.calibrated = residuals is not None
         noise = per_entry('velocity_noise', velocity_noise, robot.nv, least=0.0)
         self._rows = np.zeros((len(ROWS), robot.nv))
@@ -144,14 +138,14 @@ class ContactDetector:
         if residuals is not None:
             self._rows[:-1] = [getattr(residuals, name) for name in ROWS[:-1]]
         self._sigmas = np.ones(robot.nv)
-        self._memory, self._moved = np.zeros((MEMORY, robot.nv)), -1
+        self.memory, self.stamp = np.zeros((MEMORY, robot.nv)), -1
         self.deviation = self._rows[0]
         self._still = np.zeros(robot.nv)
         self.change_thresholds(contact_thresholds, collision_thresholds)
         self._release = round(release * 1e9)
         self._links = _links_behind(robot)
         self._since: Stamps = np.zeros(0, dtype=np.int64)
-        self._stamp, self._quiet_since, self._running = 0, 0, False
+        self._seen, self._quiet_since, self._running = 0, 0, False
         self.reset()
 
     @property
@@ -207,7 +201,7 @@ class ContactDetector:
 
     def restart_motion(self) -> None:
         """Assumes at the next state that the joints have just reversed, as after a gap."""
-        self._moved = -1
+        self.stamp = -1
 
     @property
     def report(self) -> ContactReport:
@@ -221,14 +215,29 @@ class ContactDetector:
 
     def inherit(self, other: ContactDetector) -> None:
         """Takes over the contact state of another detector with the same links and debounce."""
-        self.latches, self._report, self._added = other.latches, other._report, other._added
+        self._report, self._added = other._report, other._added
         self._since, self._quiet_since = other._since, other._quiet_since
-        self._stamp, self._running = other._stamp, other._running
+        self._seen, self._running = other._seen, other._running
 
-    def unlatch(self) -> None:
-        """Clears a collision before the next state if collisions do not latch."""
-        if self._report.collision_latched and not self.latches:
-            self.reset()
+    @property
+    def settings(self) -> tuple[Vector, ...]:
+        """Last inputs of the kernel: residual model, sigmas, constants, velocity term."""
+        return self._rows, self._sigmas, self._finite, self._velocity_term
+
+    @property
+    def idle(self) -> bool:
+        """Whether no threshold was exceeded at the last sample, and there is no contact."""
+        return self._report.state is NO_CONTACT and not self._running
+
+    def go_on(self, stamp: int, memory: Vector, added: Vector, deviation: Vector) -> None:
+        """Continues after idle samples that were compared elsewhere.
+
+        Args:
+            stamp: that of the last one [ns].
+            memory, added, deviation: outputs of ``kernel`` at the last one.
+        """
+        self.stamp = self._seen = stamp
+        self.memory, self._added, self.deviation = memory, added, deviation
 
     def update(
         self,
@@ -254,13 +263,13 @@ class ContactDetector:
 
     def compare(
         self,
-        stamp: int | Stamps,
+        stamp: int,
         external_torque: ArrayLike,
         ignored: NDArray[np.bool_] | None = None,
         v: ArrayLike | None = None,
         load: Vector | None = None,
     ) -> Compared:
-        """Compares one sample, or several with a leading axis, with the thresholds.
+        """Compares a sample with the thresholds.
 
         Args:
             stamp, external_torque, ignored, v, load: see ``update``.
@@ -274,29 +283,23 @@ class ContactDetector:
             values = finite_vector('external_torque', values, len(self._links))
             velocity = finite_vector('v', velocity, len(self._links))
         torque = values if ignored is None else np.where(ignored, 0.0, values)
-        stamps = np.atleast_1d(stamp)
-        single, first = np.ndim(stamp) == 0, int(stamps[0])
-        if not 0 <= self._moved <= first:
-            self._moved, start = first, velocity if velocity.ndim == 1 else velocity[0]
-            self._memory = np.stack([start, np.ones_like(start), self._still, start])
-        fixed = self._rows, self._sigmas, self._finite, self._velocity_term
-        given = torque, velocity, self._still if load is None else load, self._memory
-        if single:
-            results = self._in_turn.kernel.call(*given, (first - self._moved) * 1e-9, *fixed)
-            self._moved, self._memory, self.deviation = first, results[4], results[0]
-        else:
-            intervals = np.diff(stamps, prepend=self._moved) * 1e-9
-            results = self._in_turn(*given, intervals, *fixed)
-            self._moved, self._memory = int(stamps[-1]), results[4][-1]
-            self.deviation = results[0][-1]
-        deviation, added, above, excess, _ = results
-        return Compared(values, added, above, excess, deviation if self.calibrated else None)
+        stamp = int(stamp)
+        if not 0 <= self.stamp <= stamp:
+            self.stamp = stamp
+            self.memory = np.stack([velocity, np.ones_like(velocity), self._still, velocity])
+        load = self._still if load is None else load
+        interval = (stamp - self.stamp) * 1e-9
+        self.deviation, added, above, excess, self.memory = self.kernel.call(
+            torque, velocity, load, self.memory, interval, *self.settings
+        )
+        self.stamp = stamp
+        return Compared(values, added, above, excess, self.deviation if self.calibrated else None)
 
     def take(self, stamp: int, compared: Compared) -> ContactReport:
         """Processes an already compared sample with the given stamp [ns]."""
-        if stamp < self._stamp:
+        if stamp < self._seen:
             self._restart(stamp)
-        self._added, self._stamp = compared.added, stamp
+        self._added, self._seen = compared.added, stamp
         if compared.excess > 0.0:
             # Since when each joint exceeds its thresholds; stamps never decrease.
             above = np.greater(compared.above, 0.5)
@@ -312,25 +315,6 @@ class ContactDetector:
             self._report = self._next(-1, -1)
         return self._report
 
-    def take_all(self, stamps: Stamps, compared: Compared) -> list[ContactReport]:
-        """Processes consecutive compared samples with stamps (n) [ns]; returns their reports."""
-        above = compared.excess > 0.0
-        reports: list[ContactReport] = []
-        i, count = 0, len(stamps)
-        while i < count:
-            if i:
-                self.unlatch()
-            reports.append(self.take(int(stamps[i]), compared.row(i)))
-            i += 1
-            if i < count and self._report.state is NO_CONTACT and not self._running:
-                # The state cannot change before a threshold is exceeded.
-                quiet = int(above[i:].argmax()) if above[i:].any() else count - i
-                if quiet:
-                    reports += [self._report] * quiet
-                    i += quiet
-                    self._added, self._stamp = compared.added[i - 1], int(stamps[i - 1])
-        return reports
-
     def _next(self, touching: int, colliding: int) -> ContactReport:
         """Returns the report for the last joints in contact and in collision; -1 for none."""
         now = self._report
@@ -338,21 +322,21 @@ class ContactDetector:
             return now
         if colliding >= 0:
             link = self._links[max(colliding, touching)]
-            return ContactReport(ContactState.COLLISION, link, True, self._stamp)
+            return ContactReport(ContactState.COLLISION, link, True, self._seen)
         if touching >= 0:
-            link, since = self._links[touching], self._stamp
+            link, since = self._links[touching], self._seen
             if now.state is ContactState.CONTACT:
                 if now.link == link:
                     return now
                 since = now.since
             return ContactReport(ContactState.CONTACT, link, False, since)
-        quiet = self._stamp - self._quiet_since >= self._release
+        quiet = self._seen - self._quiet_since >= self._release
         if now.state is ContactState.CONTACT and quiet:
-            return ContactReport(ContactState.NONE, '', False, self._stamp)
+            return ContactReport(ContactState.NONE, '', False, self._seen)
         return now
 
     def _restart(self, stamp: int) -> None:
-        self._stamp = self._quiet_since = stamp
+        self._seen = self._quiet_since = stamp
         self._since, self._running = np.full(self._constants.shape, NEVER), False
 
 

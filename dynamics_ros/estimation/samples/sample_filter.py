@@ -5,17 +5,15 @@
 A sample that departs from its predecessor (``algorithms/contact/sample_departure.py``) is held
 until the next sample arrives. If that one has returned by more than half of the change, the held
 sample was an outlier and is refused. Otherwise both samples pass in order: a lasting step is real
-and passes one sample late. An effort or velocity that returned also passes if effort and motion are
-consistent, for example after a command that lasted one sample. Values beyond their bounds are
-refused immediately, however long they last. Frequent outliers of velocities and efforts become
-usual and pass; those of positions do not, because no noise exceeds what a joint can move: they are,
-for example, those of a second publisher with other positions.
+and passes one sample late. Values beyond their bounds are refused immediately, however long they
+last. Frequent outliers of velocities and efforts become usual and pass; those of positions do not,
+because no noise exceeds what a joint can move: they are, for example, those of a second publisher
+with other positions.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +21,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.algorithms.configuration import joint_positions
 from dynamics_ros.algorithms.contact.sample_departure import MEMORY, QUANTITIES, SETTINGS
-from dynamics_ros.kernels import InTurn
 from dynamics_ros.multibody.arguments import check_positive, per_entry
 from dynamics_ros.reasons import Explanation, Figure, Reason
 
@@ -58,9 +55,6 @@ MAX_POSITION, LARGEST = 1e6, 1e11
 MAX_HELD = 8
 """Maximum number of samples held while no new value of a doubtful joint arrives."""
 
-BATCH = 256
-"""Number of samples that are compared in one kernel call; results after a departure are lost."""
-
 REPORTED_FOR = 2 * 10**9
 """How long a refusal is reported [ns]."""
 
@@ -77,6 +71,9 @@ class SampleFilter:
     Attributes:
         refused: number of refused samples by cause and joint.
         problem: cause if the last two or more samples exceeded a bound; empty otherwise.
+        kernel, settings: comparison of consecutive samples, and the bounds.
+        memory, stamp: of the kernel, and stamp of the last accepted sample [ns]; None without one.
+        max_gap: longest time between samples that are compared [ns].
     """
 
     def __init__(
@@ -88,7 +85,6 @@ class SampleFilter:
         effort_scale: ArrayLike = 1.0,
         motion: ArrayLike = 1.0,
         max_gap: float = 0.1,
-        consistent: Callable[[RobotState, RobotState], bool] | None = None,
     ) -> None:
         """Creates a filter without samples.
 
@@ -102,8 +98,6 @@ class SampleFilter:
                 number or (nv) [rad or m].
             max_gap: after a longer time without samples the next one is accepted unconditionally
                 unless it exceeds a bound [s].
-            consistent: predicate of two samples: whether the motion to the second one is explained
-                better with the first one than without it; None means never.
 
         Raises:
             InvalidArgumentError: a value has a wrong shape or is out of range.
@@ -136,14 +130,12 @@ class SampleFilter:
             'velocity_floor': np.minimum(floor * of_velocity, LARGEST),
             'effort_floor': np.minimum(floor * of_effort / scale, LARGEST),
         }
-        self._settings = np.array([rows[name] for name in SETTINGS])
+        self.settings = np.array([rows[name] for name in SETTINGS])
         self._robot = robot
         self._names = {i: name for name, i in robot.joint_v_indices.items()}
-        self._kernel = robot.kernel('sample_departure')
-        self._in_turn = InTurn(self._kernel)
-        self._max_gap = round(max_gap * 1e9)
-        self._memory = np.zeros((MEMORY, nv))
-        self._consistent = consistent or (lambda first, second: False)
+        self.kernel = robot.kernel('sample_departure')
+        self.max_gap = round(max_gap * 1e9)
+        self.memory = np.zeros((MEMORY, nv))
         self.refused: Counter[str] = Counter()
         self.problem = ''
         self._refusing = False
@@ -152,7 +144,7 @@ class SampleFilter:
 
     def restart(self, sample: RobotState | None = None) -> None:
         """Clears the last sample, or sets it to ``sample``; the usual changes stay."""
-        self._stamp: int | None = None
+        self.stamp: int | None = None
         self._held: list[RobotState] = []
         if sample is not None:
             self._begin(sample)
@@ -163,11 +155,11 @@ class SampleFilter:
         The counts of refusals are taken over in any case.
         """
         self.refused = other.refused
-        if self._names != other._names or self._settings.shape != other._settings.shape:
+        if self._names != other._names or self.settings.shape != other.settings.shape:
             return False
-        if not np.array_equal(self._settings, other._settings) or self._max_gap != other._max_gap:
+        if not np.array_equal(self.settings, other.settings) or self.max_gap != other.max_gap:
             return False
-        self._memory, self._stamp, self._held = other._memory, other._stamp, other._held
+        self.memory, self.stamp, self._held = other.memory, other.stamp, other._held
         self._last_refusal, self._last_refused_at = other._last_refusal, other._last_refused_at
         return True
 
@@ -178,35 +170,12 @@ class SampleFilter:
     @property
     def effort_runs(self) -> Vector:
         """(2, nv) number of samples since each effort changed, and its usual maximum."""
-        return self._memory[RUN_ROWS]
+        return self.memory[RUN_ROWS]
 
-    def take_all(self, states: RobotState) -> Iterator[Vector]:
-        """Processes the first of consecutive states, while ``take`` would return each immediately.
-
-        Yields:
-            ``effort_runs`` (n, 2, nv) at each of the next n states.
-        """
-        if self._held or self._refusing or self._stamp is None:
-            return
-        steps = np.diff(states.time, prepend=self._stamp)
-        other = (steps <= 0) | (steps > self._max_gap)
-        begin, end = 0, int(other.argmax()) if other.any() else len(steps)
-        while begin < end:
-            _, q, v, effort, *_ = states.part(begin, min(begin + BATCH, end))
-            intervals = steps[begin : begin + len(q)] * 1e-9
-            _, _, excess, memories = self._in_turn(
-                q, v, effort, self._memory, intervals, self._settings
-            )
-            departs = excess > 0.0
-            count = int(departs.argmax()) if departs.any() else len(q)
-            if count:
-                self.problem = ''
-                self._memory = memories[count - 1].copy()
-                self._stamp = int(states.time[begin + count - 1])
-                yield memories[:count, RUN_ROWS]
-            if count < len(q):
-                return
-            begin += count
+    @property
+    def waiting(self) -> bool:
+        """Whether samples are held, or the last one was refused."""
+        return bool(self._held) or self._refusing
 
     def take(self, sample: RobotState, *, merged: bool = False) -> list[RobotState]:
         """Processes a sample; returns the samples to use now, oldest first.
@@ -219,8 +188,8 @@ class SampleFilter:
             merged: whether the sample repeats older values of some joints.
         """
         refusing, self._refusing, self.problem = self._refusing, False, ''
-        stamp = self._stamp
-        if stamp is None or sample.time < stamp or sample.time - stamp > self._max_gap:
+        stamp = self.stamp
+        if stamp is None or sample.time < stamp or sample.time - stamp > self.max_gap:
             # Held samples have no successor to compare with: they pass like a first sample.
             held, self._held = self._held, []
             if self._exceeds_bounds(sample, self._compare(sample)[1], refusing):
@@ -240,7 +209,7 @@ class SampleFilter:
         if excess > 0.0:
             self._held = [sample]
             return []
-        self._memory, self._stamp = memory, sample.time
+        self.memory, self.stamp = memory, sample.time
         return [sample]
 
     def _decide(self, sample: RobotState, merged: bool) -> list[RobotState]:
@@ -248,27 +217,26 @@ class SampleFilter:
         held, first = self._held, self._held[0]
         departs, _, _, memory = self._compare(first)
         doubtful = departs > 0.5
-        before, there, now = self._memory[:3], self._values(first), self._values(sample)
+        before, there, now = self.memory[:3], self._values(first), self._values(sample)
         if merged and len(held) < MAX_HELD and not (now != there)[doubtful].any():
             # The sample has no new value of the doubtful joints.
             held.append(sample)
             return []
         returned = doubtful & (np.abs(now - before) < 0.5 * np.abs(there - before))
         self._held = []
-        consistent = not returned[0].any() and self._consistent(first, sample)
-        if returned.any() and not consistent:
+        if returned.any():
             self._refuse(first, returned, 'departs from its neighbours')
             # Frequent departures raise the usual change, but not that of positions.
-            self._memory[USUAL_ROWS] = memory[USUAL_ROWS]
+            self.memory[USUAL_ROWS] = memory[USUAL_ROWS]
             return self.take(sample)
         for state in held:
-            self._memory, self._stamp = self._compare(state)[3], state.time
+            self.memory, self.stamp = self._compare(state)[3], state.time
         return [*held, *self.take(sample)]
 
     def _compare(self, sample: RobotState) -> tuple[Vector, Vector, float, Vector]:
-        interval = 0.0 if self._stamp is None else (sample.time - self._stamp) * 1e-9
-        return self._kernel.call(
-            sample.q, sample.v, sample.effort, self._memory, interval, self._settings
+        interval = 0.0 if self.stamp is None else (sample.time - self.stamp) * 1e-9
+        return self.kernel.call(
+            sample.q, sample.v, sample.effort, self.memory, interval, self.settings
         )
 
     def _values(self, sample: RobotState) -> Vector:
@@ -276,8 +244,8 @@ class SampleFilter:
         return np.array(rows, dtype=np.float64)
 
     def _begin(self, sample: RobotState) -> None:
-        self._memory[:3] = self._values(sample)
-        self._stamp = sample.time
+        self.memory[:3] = self._values(sample)
+        self.stamp = sample.time
 
     def _exceeds_bounds(self, sample: RobotState, beyond: Vector, again: bool) -> bool:
         marks = beyond > 0.5

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Check whether external torques in motion exceed their stated deviation.
+"""External torques in motion beyond their stated deviation, and adaptation of friction to them.
 
 Larger ones indicate wrong friction or masses: torques of friction turn with the direction of motion
 and those of masses do not. A contact also causes external torques but rarely
@@ -57,6 +57,15 @@ IGNORED_CHANGE = 0.2
 MARGIN, HELD = 1.3, 0.99
 """Increase of a contact threshold over the largest sample above it; share of it that is held until
 the next check, because other postures need other increases."""
+
+CONTACT_MARGIN = 1_000_000_000
+"""Time without adaptation after the last suspected contact [ns]: hands touch a robot repeatedly."""
+
+INTERVAL = 1.0
+"""Time in motion between two updates [s]."""
+
+DEFAULT_SHARE = 0.5
+"""Default bound as a share of the dry friction of the model."""
 
 
 class ResidualWatch:
@@ -221,3 +230,79 @@ class ResidualWatch:
             'friction or masses are not as described, or a contact lasts; tare, or set friction, '
             'payload or effort.model_error',
         )
+
+
+class FrictionAdaptation:
+    """Follows slow changes of the dry friction of each joint, such as those of temperature.
+
+    Friction that exceeds the model's by d appears as an external torque of -d in one direction of
+    motion and +d in the other; ``ResidualWatch`` finds d. The applied change follows d slowly,
+    within a bound.
+
+    Attributes:
+        bound: (nv) largest change; 0 disables the adaptation of a joint [Nm or N].
+        change: (nv) applied change, never modified in place [Nm or N].
+    """
+
+    def __init__(
+        self,
+        coulomb: Vector,
+        stribeck: Vector,
+        bound: Vector | None = None,
+        *,
+        time_constant: float = 60.0,
+    ) -> None:
+        """Creates an adaptation with zero change.
+
+        Args:
+            coulomb, stribeck: (nv) parameters of the friction model [Nm or N].
+            bound: (nv) largest change [Nm or N]; None is half of ``coulomb``.
+            time_constant: that with which the change follows the observed friction, in time in
+                motion [s].
+        """
+        self._coulomb = coulomb
+        self.bound = DEFAULT_SHARE * coulomb if bound is None else bound
+        self.change = np.zeros(len(coulomb))
+        # Neither dry friction nor breakaway friction may become negative.
+        least = np.minimum(coulomb, coulomb + stribeck)
+        self._lowest = -np.minimum(self.bound, np.maximum(least, 0.0))
+        self._share = -np.expm1(-INTERVAL / time_constant)
+        self._suspected: int | None = None
+
+    @property
+    def coulomb(self) -> Vector:
+        """(nv) dry friction including the applied changes [Nm or N]."""
+        return self._coulomb + self.change
+
+    def inherit(self, other: FrictionAdaptation) -> None:
+        """Takes over the changes of another adaptation of the same friction, within the bounds."""
+        if np.array_equal(self._coulomb, other._coulomb):
+            self.change = np.clip(other.change, self._lowest, self.bound)
+            self._suspected = other._suspected
+
+    def suspect(self, stamp: int, external: Vector) -> None:
+        """Pauses because of a possible contact, unless a change within the bound may cause it.
+
+        Args:
+            stamp: ns.
+            external: (nv) external torque before taring [Nm or N].
+        """
+        adapts = self.bound > 0.0
+        if not adapts.any() or (np.abs(external) > np.where(adapts, self.bound, np.inf)).any():
+            self._suspected = stamp
+
+    def suspected(self, stamp: int) -> bool:
+        """Whether a contact is possible at a stamp [ns], or was up to a moment before it."""
+        return self._suspected is not None and 0 <= stamp - self._suspected < CONTACT_MARGIN
+
+    def update(self, stamp: int, excess: Vector) -> None:
+        """Follows the observed friction, to be called after each ``INTERVAL`` in motion.
+
+        Args:
+            stamp: ns.
+            excess: (nv) observed friction beyond that without changes; NaN if unknown [Nm or N].
+        """
+        if not self.suspected(stamp):
+            target = np.where(np.isfinite(excess), excess, self.change)
+            target = np.clip(target, self._lowest, self.bound)
+            self.change = self.change + self._share * (target - self.change)

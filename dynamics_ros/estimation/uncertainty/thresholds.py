@@ -4,24 +4,26 @@
 
 Constant thresholds do not fit arbitrary robots: a shoulder that moves 20 kg and a finger differ by
 a factor of a thousand. The contribution of sensor noise follows from the observer and the largest
-inertia of each joint; the errors of the model scale with the size of the motors.
+inertia of each joint; the errors of the model scale with the size of the motors, or come from free
+motion (``identification/uncertainty``) as the parameters ``effort.model_error`` and
+``unexplained.*``. ``ContactDetector`` evaluates these (``algorithms/contact/unexplained.py``).
 """
 
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_ros.algorithms.contact.unexplained import SLOW
 from dynamics_ros.model import Joint
 from dynamics_ros.multibody.written_methods import random_configuration
-
-from .noise import NoiseGains
 
 if TYPE_CHECKING:
     from dynamics_ros.robot import Robot
@@ -38,6 +40,58 @@ AT_REST = 0.02
 
 STANDARD_GRAVITY = 9.80665
 """[m/s^2]"""
+
+
+class NoiseGains(NamedTuple):
+    """Standard deviation of the external torque per unit of white noise of the samples.
+
+    Attributes:
+        effort: (nv) per torque noise [Nm per Nm].
+        momentum: (nv) per noise of the momentum M v, white and differenced combined [Nm per Nms].
+    """
+
+    effort: Vector
+    momentum: Vector
+
+
+def noise_gains(
+    sampling: str,
+    gain: Vector,
+    interval: float,
+    differenced: Vector | float = 0.0,
+    cutoff: Vector | float = 0.0,
+) -> NoiseGains:
+    """Returns the noise gains of an observer.
+
+    An observer filters its samples: the efforts directly, the momenta through their differences.
+    Velocity noise is either white, or the difference of positions with white noise. The latter is
+    the case for encoder quantization if a joint passes several increments per sample: errors of
+    consecutive velocities then cancel partly, and the observer transmits less of this noise. If the
+    driver filters these velocities, less of their noise remains at high frequency; its stated
+    deviation is that before the filter.
+
+    With a = 1 - exp(-K T), white noise through a / (1 - (1 - a) z) has the variance a / (2 - a).
+    Through the driver's filter too, with b for its cutoff, it is an autoregressive process of
+    second order; the variance of its second difference follows from autocovariances [Oppenheim].
+
+    Args:
+        sampling: option of the observer (``algorithms/contact/torque_observer.py``).
+        gain: (nv) K [1/s].
+        interval: sample interval T [s].
+        differenced: number or (nv), share of the momentum noise variance due to differenced
+            positions, 1 where velocities are differences of encoder positions.
+        cutoff: number or (nv), cutoff of the driver's low-pass filter of velocities; 0: none [Hz].
+    """
+    a = -np.expm1(-gain * interval)
+    b = np.where(np.asarray(cutoff) > 0.0, -np.expm1(-2.0 * np.pi * cutoff * interval), 1.0)
+    # The trapezoidal rule averages two samples.
+    effort = 0.5 * a if sampling == 'instant' else a / (2.0 - a)
+    white = 2.0 * a**2 / (2.0 - a)
+    pole = a + b - a * b
+    positions = 2.0 * (a * b) ** 2 * (2.0 * pole + a * b) / (pole * (2.0 - a) * (2.0 - b))
+    # The difference of two positions has twice the variance of one.
+    variance = (1.0 - differenced) * white + 0.5 * differenced * positions
+    return NoiseGains(np.sqrt(effort), np.sqrt(variance) / interval)
 
 
 def largest_momentum_noise(robot: Robot, velocity_noise: Vector) -> Vector:
@@ -187,6 +241,41 @@ def motion_scales(robot: Robot) -> Vector:
             usable = np.isfinite(span) and span > 0.0
             scales[joint.v_indices[0]] = span / (2.0 * np.pi) if usable else 0.1
     return scales
+
+
+@dataclass(frozen=True, eq=False)
+class Unexplained:
+    """Error of a model's joint torques, learned from free motion.
+
+    Attributes:
+        constant: (nv) constant deviation in addition to sample noise [Nm or N].
+        speed: (nv) deviation per velocity [Nms/rad or Ns/m].
+        load: (nv) deviation per joint torque [1].
+        reversal: (nv) deviation at a reversal of the joint [Nm or N].
+        standing: (nv) largest friction that may hold the joint at standstill [Nm or N].
+        fastest: (nv) speed up to which the model is known [rad/s or m/s].
+        beyond: (nv) deviation per velocity above ``fastest`` [Nms/rad or Ns/m].
+        tail: (nv) factor on the number of deviations that is a contact: ratio of the rare largest
+            residuals to those of a normal distribution; 1 or more.
+    """
+
+    constant: Vector
+    speed: Vector
+    load: Vector
+    reversal: Vector
+    standing: Vector
+    fastest: Vector
+    beyond: Vector
+    tail: Vector
+
+
+NOISY = 4.0
+"""Least ratio of the speed of a joint that is not at rest to the noise of its velocity."""
+
+
+def slow_speeds(robot: Robot, velocity_noise: Vector) -> Vector:
+    """Returns the speeds (nv) below which joints are near a reversal or at rest."""
+    return np.maximum(SLOW * motion_scales(robot), NOISY * velocity_noise)
 
 
 def _moved_masses(robot: Robot) -> tuple[Vector, NDArray[np.bool_]]:

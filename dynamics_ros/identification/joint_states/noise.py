@@ -24,7 +24,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dynamics_ros.estimation import TorqueObserver
+from dynamics_ros.estimation import MomentumObserver
 from dynamics_ros.robot import Robot
 
 from .clock import Stretch
@@ -82,7 +82,9 @@ class SampleNoise:
         """Samples without noise."""
         return cls(*np.zeros((4, nv)))
 
-    def of_torques(self, robot: Robot, observer: TorqueObserver, q: Array, period: float) -> Array:
+    def of_torques(
+        self, robot: Robot, observer: MomentumObserver, q: Array, period: float
+    ) -> Array:
         """(n, nv) variances of external torques at configurations q (n, nq)."""
         gains = observer.noise_gains(period)
         momenta = np.square(robot.mass_matrix(q) * self.velocity).sum(axis=-1)

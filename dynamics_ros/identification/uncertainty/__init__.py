@@ -10,13 +10,11 @@ for each joint, by speed, load and reversals: the parameters ``unexplained.*`` o
 
 from .free_motion import Drives, Recorder, identify_drives, with_torques
 from .learn import FALSE_ALARMS, Learned, calibrated_robot, learn, learn_unexplained
-from .residuals import ObserverChoice
 
 __all__ = [
     'FALSE_ALARMS',
     'Drives',
     'Learned',
-    'ObserverChoice',
     'Recorder',
     'calibrated_robot',
     'identify_drives',

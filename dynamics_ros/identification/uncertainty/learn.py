@@ -14,8 +14,12 @@ from numpy.typing import NDArray
 
 from dynamics_ros.algorithms.contact.unexplained import SLOW
 from dynamics_ros.estimation import EffortModel
-from dynamics_ros.estimation.uncertainty.thresholds import sigmas_for_rate, unmeasured_friction
-from dynamics_ros.estimation.uncertainty.unexplained import Unexplained
+from dynamics_ros.estimation.observers import GAIN
+from dynamics_ros.estimation.uncertainty.thresholds import (
+    Unexplained,
+    sigmas_for_rate,
+    unmeasured_friction,
+)
 from dynamics_ros.identification import Identified, JointSamples, UnusableRecordingError
 from dynamics_ros.identification.deviations import Accuracy
 from dynamics_ros.identification.joint_states.clock import regular_stretches
@@ -23,7 +27,7 @@ from dynamics_ros.identification.joint_states.noise import SampleNoise
 from dynamics_ros.robot import Robot
 from dynamics_ros.spatial import Inertia
 
-from .residuals import ObserverChoice, Residuals, chosen_observer, residuals_of
+from .residuals import Residuals, chosen_gain, residuals_of
 
 Array = NDArray[np.float64]
 
@@ -66,12 +70,12 @@ class Learned:
     Attributes:
         unexplained: parameters of the residuals.
         findings: one sentence for each fact that a user should know.
-        observer: selected observer, to which the residuals belong.
+        gain: selected gain of the observer, to which the residuals belong [1/s].
     """
 
     unexplained: Unexplained
     findings: tuple[str, ...]
-    observer: ObserverChoice
+    gain: float
 
 
 def calibrated_robot(identified: Identified) -> Robot:
@@ -117,18 +121,18 @@ def learn_unexplained(
     if not stretches:
         raise UnusableRecordingError('no ten samples follow each other without a gap')
     longest = max(stretches, key=len)
-    observer = chosen_observer(robot, noise, longest.position, longest.period, accuracy.residual)
-    joined = residuals_of(robot, effort_model, recordings, observer, noise)
+    gain = chosen_gain(robot, noise, longest.position, longest.period, accuracy.residual)
+    joined = residuals_of(robot, effort_model, recordings, gain, noise)
     dry = effort_model.coulomb + np.maximum(effort_model.stribeck, 0.0)
     # Load-dependent friction at the largest load of the recordings.
     dry = dry + effort_model.load_friction * np.abs(joined.load).max(axis=0, initial=0.0)
     unseen = unmeasured_friction(robot, dry)
-    sigmas = sigmas_for_rate(FALSE_ALARMS, np.full(robot.nv, observer.gain))
+    sigmas = sigmas_for_rate(FALSE_ALARMS, np.full(robot.nv, gain))
     columns, findings = [], []
-    if observer != ObserverChoice():
+    if gain != GAIN:
         findings.append(
-            f'velocities are so noisy that a momentum observer would hide contacts: '
-            f'observer.kind {observer.kind} with a gain of {observer.gain:.0f} 1/s is written'
+            f'velocities are so noisy that an observer.gain of {GAIN:.0f} 1/s would hide contacts: '
+            f'{gain:.0f} 1/s is written, with which contacts are detected later'
         )
     usual, largest, faster = (
         np.broadcast_to(one, robot.nv)
@@ -159,7 +163,7 @@ def learn_unexplained(
             f'as follows, in Nm or N, which thresholds are raised by ({", ".join(still)}): let '
             'each of them move both ways, slowly and fast'
         )
-    return Learned(Unexplained(*np.array(columns).T), tuple(findings), observer)
+    return Learned(Unexplained(*np.array(columns).T), tuple(findings), gain)
 
 
 def _parameters_in_motion(

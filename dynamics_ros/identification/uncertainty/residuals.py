@@ -2,11 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """External torques from the observer of contact_node in recordings.
 
-A momentum observer responds at once, and passes almost K M(q) times the noise of velocities: with
-differences of encoder steps of 1e-4 rad at 500 Hz this is 1.5 Nm per kg m^2, more than most
-contacts. With a filter of third order it has the same delay 1/K and a tenth of the noise, but
-responds slowly at first. That one is used if the momentum observer is too noisy, with a lower gain
-if necessary: its noise grows as K^2.5.
+A momentum observer passes almost K M(q) times the noise of velocities: with differences of encoder
+steps of 1e-4 rad at 500 Hz this is 1.5 Nm per kg m^2, more than most contacts. If it is too noisy,
+its gain is reduced: the noise of differences falls as K^1.5.
 """
 
 from __future__ import annotations
@@ -18,10 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.algorithms.contact.unexplained import ROWS, STANDS_AFTER
-from dynamics_ros.estimation import OBSERVERS, EffortModel, TorqueObserver
-from dynamics_ros.estimation.observers import GAIN, MomentumObserver, ThirdOrderMomentumObserver
-from dynamics_ros.estimation.uncertainty.thresholds import by_effort_limit
-from dynamics_ros.estimation.uncertainty.unexplained import slow_speeds
+from dynamics_ros.estimation import EffortModel, MomentumObserver
+from dynamics_ros.estimation.observers import GAIN
+from dynamics_ros.estimation.uncertainty.thresholds import by_effort_limit, slow_speeds
 from dynamics_ros.identification import JointSamples, UnusableRecordingError
 from dynamics_ros.identification.joint_states.clock import Stretch, regular_stretches
 from dynamics_ros.identification.joint_states.noise import SampleNoise
@@ -39,36 +36,24 @@ GAIN_RATIO, MIN_GAIN, GAINS = 0.8, 10.0, 11
 POSTURES = 50
 
 
-@dataclass(frozen=True)
-class ObserverChoice:
-    """Kind and gain of an observer of external torques.
-
-    Attributes:
-        kind: as ``observer.kind`` of contact_node.
-        gain: K [1/s].
-    """
-
-    kind: str = MomentumObserver.kind
-    gain: float = GAIN
-
-    def made(
-        self, robot: Robot, model: EffortModel, noise: SampleNoise, max_gap: float
-    ) -> TorqueObserver:
-        """Create the observer; ``max_gap`` is its largest gap between samples [s]."""
-        return OBSERVERS[self.kind](
-            robot,
-            self.gain,
-            effort_model=model,
-            max_gap=max_gap,
-            velocity_differenced=noise.differenced,
-            velocity_cutoff=noise.cutoff,
-        )
+def observer_of(
+    robot: Robot, model: EffortModel, noise: SampleNoise, gain: float, max_gap: float
+) -> MomentumObserver:
+    """Create an observer; ``max_gap`` is its largest gap between samples [s]."""
+    return MomentumObserver(
+        robot,
+        gain,
+        effort_model=model,
+        max_gap=max_gap,
+        velocity_differenced=noise.differenced,
+        velocity_cutoff=noise.cutoff,
+    )
 
 
-def chosen_observer(
+def chosen_gain(
     robot: Robot, noise: SampleNoise, q: Array, period: float, left_over: Array | float
-) -> ObserverChoice:
-    """The default observer of contact_node, or one of third order if velocities are too noisy.
+) -> float:
+    """The default observer gain of contact_node, or a lower one if velocities are too noisy [1/s].
 
     Args:
         robot: the robot.
@@ -81,17 +66,13 @@ def chosen_observer(
     most = np.maximum(by_effort_limit(robot, MAX_NOISE), left_over)
     q = q[:: max(1, len(q) // POSTURES)]
 
-    def quiet(choice: ObserverChoice) -> bool:
-        observer = choice.made(robot, EffortModel.ideal(robot), noise, 1.0)
+    def quiet(gain: float) -> bool:
+        observer = observer_of(robot, EffortModel.ideal(robot), noise, gain, 1.0)
         variance = of_velocities.of_torques(robot, observer, q, period).mean(axis=0)
         return bool(np.all(variance <= most**2))
 
     gains = [max(GAIN * GAIN_RATIO**k, MIN_GAIN) for k in range(GAINS)]
-    choices = [
-        ObserverChoice(),
-        *(ObserverChoice(ThirdOrderMomentumObserver.kind, x) for x in gains),
-    ]
-    return next((one for one in choices if quiet(one)), choices[-1])
+    return next((gain for gain in gains if quiet(gain)), MIN_GAIN)
 
 
 SETTLED = 5.0
@@ -135,14 +116,14 @@ def residuals_of(
     robot: Robot,
     model: EffortModel,
     recordings: Sequence[JointSamples],
-    choice: ObserverChoice,
+    gain: float,
     noise: SampleNoise,
 ) -> Residuals:
     """Run the observer of contact_node over recordings.
 
     Args:
         robot, model, recordings: as in ``learn_unexplained``.
-        choice: kind and gain of the observer.
+        gain: gain of the observer [1/s].
         noise: noise of the samples.
 
     Raises:
@@ -152,7 +133,7 @@ def residuals_of(
     for samples in recordings:
         stretches = regular_stretches(samples)
         for one in stretches:
-            observer = choice.made(robot, model, noise, 10.0 * one.period)
+            observer = observer_of(robot, model, noise, gain, 10.0 * one.period)
             parts.append(_residuals_of_stretch(observer, noise, one, begin - stretches[0].start))
         begin += np.ceil(samples.duration) + 1.0
     parts = [part for part in parts if len(part.torque)]
@@ -162,12 +143,12 @@ def residuals_of(
 
 
 def _residuals_of_stretch(
-    observer: TorqueObserver, noise: SampleNoise, stretch: Stretch, shift: float
+    observer: MomentumObserver, noise: SampleNoise, stretch: Stretch, shift: float
 ) -> Residuals:
     """Run an observer over a stretch; ``shift`` is added to its times [s]."""
     robot, model, gain = observer.robot, observer.effort_model, float(observer.gain[0])
     kernel = robot.kernel('contact_excess')
-    for one in (robot.kernel('observer_step', observer.kind, 'instant'), kernel):
+    for one in (robot.kernel('observer_step', 'instant'), kernel):
         one.wait()
     v = stretch.velocity
     if v is None:
