@@ -118,7 +118,7 @@ setup(
         'meshes': ['pycollada', 'trimesh'],
         'mjcf': ['mujoco'],
         'qp': ['daqp'],  # of the servo
-        'recordings': ['lz4', 'matplotlib', 'pyarrow', 'rich', 'rosbags'],
+        'recordings': ['lz4', 'pyarrow', 'rich', 'rosbags'],
         'sdf': ['drake'],
         'simulation': ['mujoco'],  # of contacts and floating bases; fixed arms need nothing
         'test': ['pytest', 'pytest-timeout', 'hypothesis'],

@@ -39,37 +39,13 @@ PEERS = (
 )
 PARTS = (
     *('rate', 'workers', 'memory', 'worn'),
-    *('calls', 'batch', 'python', 'startup', 'chains', 'sweeps'),
-    *('contact', 'functions', 'exported', 'jax'),
-    *('numeric', 'analytic', 'unreachable', 'circle', 'collisions'),
+    *('calls', 'batch', 'python', 'startup', 'contact', 'functions', 'exported', 'jax'),
+    *('numeric', 'analytic', 'unreachable', 'collisions'),
     'ablation',
-    *(
-        'cost',
-        'plant',
-        'reactions',
-        'detection',
-        'admittance',
-        'faults',
-        'node',
-        'pushed',
-        'rates',
-        'services',
-        'changes',
-        'leaving',
-        'soak',
-        'start',
-    ),
-    *(
-        'recordings',
-        'stops',
-        'payload',
-        'excitation',
-        'coverage',
-        'estimates',
-        'planned',
-        'drift',
-        'untold',
-    ),
+    *('cost', 'plant', 'reactions', 'admittance', 'faults', 'node'),
+    *('pushed', 'rates', 'services', 'changes', 'leaving', 'soak', 'start'),
+    *('recordings', 'stops', 'payload', 'excitation', 'coverage', 'estimates'),
+    *('planned', 'drift', 'untold'),
 )
 RECORDINGS = Path(__file__).resolve().parents[2] / 'shared' / 'data' / 'recordings'
 
@@ -158,19 +134,6 @@ def _parser() -> argparse.ArgumentParser:
         default=RECORDINGS,
         metavar='FOLDER',
         help='folder with recordings of real arms (default: %(default)s)',
-    )
-    group = parser.add_argument_group('recordings')
-    group.add_argument(
-        '--robots',
-        type=int,
-        default=20,
-        help='robots of the simulated fleet (default: %(default)s)',
-    )
-    group.add_argument(
-        '--bags', type=int, default=200, help='bags of all robots together (default: %(default)s)'
-    )
-    group.add_argument(
-        '--seconds', type=float, default=20.0, help='duration of a bag [s] (default: %(default)s)'
     )
     group = parser.add_argument_group('accuracy')
     group.add_argument(

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from benchmarks import (
     control_admittance,
     control_cost,
-    control_detection,
     control_faults,
     control_node,
     control_plant,
@@ -23,7 +22,6 @@ PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Record]]] = {
     'cost': control_cost.run,
     'plant': control_plant.run,
     'reactions': control_reactions.run,
-    'detection': control_detection.run,
     'faults': control_faults.run,
     'soak': control_soak.run,
     'admittance': control_admittance.run,

@@ -25,7 +25,6 @@ PROGRAM = """
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 #include "timed_kernels.h"
 
@@ -42,67 +41,22 @@ static double seconds(void)
     return t.tv_sec + 1e-9 * t.tv_nsec;
 }}
 
-static int compare(const void *a, const void *b)
-{{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}}
-
-/* Times that the kernel took the processor away for another process. */
-static long switches(void)
-{{
-    struct rusage used;
-    getrusage(RUSAGE_SELF, &used);
-    return used.ru_nivcsw;
-}}
-
-/* Longest time between two readings of the clock in a loop that does nothing else for some time. */
-static double longest_pause(double duration)
-{{
-    double longest = 0.0, last = seconds();
-    for (const double end = last + duration; last < end;) {{
-        const double now = seconds();
-        if (now - last > longest) longest = now - last;
-        last = now;
-    }}
-    return longest;
-}}
-
 int main(void)
 {{
-    static double batches[{batches}];
-    double worst = 0.0, kept = 0.0, total = 0.0;
-    long switched = switches(), preempted = 0;
+    double worst = 0.0;
     for (int i = 0; i < 1000; ++i) {{ {call} }}
     const long before = allocations;
     const double start = seconds();
-    double last = start, begun = start;
+    double last = start;
     for (long i = 0; i < {calls}L; ++i) {{
         {call}
         const double now = seconds();
-        double taken = now - last;
+        const double taken = now - last;
         if (taken > worst) worst = taken;
         last = now;
-        if (taken > kept) {{
-            const long count = switches();
-            if (count == switched) kept = taken;
-            preempted += count - switched;
-            switched = count;
-            last = seconds();
-        }}
-        if ((i + 1) % 100 == 0) {{
-            batches[i / 100] = now - begun;
-            begun = now;
-        }}
     }}
-    total = seconds() - start;
-    preempted += switches() - switched;
-    const double pause = longest_pause(total);
-    const long made = allocations - before;
-    qsort(batches, {batches}, sizeof *batches, compare);
-    const double median = batches[{batches} / 2] / 100.0;
-    printf("%.9g %.9g %.9g %.9g ", total / {calls}L, median, worst, kept);
-    printf("%.9g %ld %ld %.17g\\n", pause, preempted, made, {result}[0]);
+    const double mean = (last - start) / {calls}L;
+    printf("%.9g %.9g %ld %.17g\\n", mean, worst, allocations - before, {result}[0]);
     return 0;
 }}
 """
@@ -113,22 +67,13 @@ class Timed(NamedTuple):
 
     Attributes:
         mean: mean time of all calls [s].
-        median: median of means of a hundred calls, which approximates an idle core [s].
-        worst: longest call [s].
-        kept: longest call during which no other process had the processor [s].
-        pause: longest time between two readings of the clock in an empty loop of the same duration
-            [s]: an interruption by the machine.
-        preempted: how often another process had the processor during all calls.
+        worst: longest call, interruptions by the machine included [s].
         allocations: number of memory allocations in all calls.
         first: first number of the first output.
     """
 
     mean: float
-    median: float
     worst: float
-    kept: float
-    pause: float
-    preempted: int
     allocations: int
     first: float
 
@@ -146,7 +91,7 @@ def timed(
         robot, kernel: as for ``export_kernels``.
         inputs: arguments of the calls.
         outputs: size of each output.
-        calls: number of calls, a multiple of 100.
+        calls: number of calls.
 
     Returns:
         The measurements; None without a C compiler.
@@ -172,12 +117,12 @@ def timed(
         program.write_text(
             PROGRAM.format(
                 arrays='\n'.join(lines), call=f'{function}({", ".join(names)});',
-                calls=calls, batches=calls // 100, result='out_0',
+                calls=calls, result='out_0',
             )
         )  # fmt: skip
         made = folder / 'timed'
         command = [COMPILER, *FLAGS, str(program), str(code), '-o', str(made), '-lm']
         subprocess.run(command, check=True, timeout=300)
         told = subprocess.run([made], check=True, timeout=300, capture_output=True, text=True)
-    *times, preempted, allocations, first = told.stdout.split()
-    return Timed(*map(float, times), int(preempted), int(allocations), float(first))
+    mean, worst, allocations, first = told.stdout.split()
+    return Timed(float(mean), float(worst), int(allocations), float(first))

@@ -88,7 +88,6 @@ def _arm(subject: Subject, options: argparse.Namespace) -> Iterator[Record]:
         names |= {'peer': peer, 'start': start}
         statements |= {
             'their impedance': 'peer.impedance_step(q, v, target, gains, start, 1e-3)',
-            'their law': 'peer.impedance_law(q, v, target, gains)',
             'their operational': 'peer.motion_torques(q, v, acceleration)',
         }
         _agree(said.tau, peer.impedance_step(q, v, target, gains, start, 1e-3)[0])
@@ -105,11 +104,6 @@ def _arm(subject: Subject, options: argparse.Namespace) -> Iterator[Record]:
             yield Record('control', case, subject.name, value, 'us', 'pin', peer_value, goal)
 
     yield from record('impedance step, Python', 'impedance', 'their impedance', 4.0)
-    if peer is not None:
-        yield Record(
-            'control', 'against the bare law', subject.name, 1e6 * times['impedance'], 'us', 'pin',
-            1e6 * times['their law'],
-        )  # fmt: skip
     yield from record('operational-space torques', 'operational', 'their operational', 5.0)
     yield from record('the same, checked function', 'function', 'their operational', 5.0)
     calls = 10**4 if options.quick else 10**6
@@ -124,10 +118,7 @@ def _arm(subject: Subject, options: argparse.Namespace) -> Iterator[Record]:
     _agree(np.array([measured.first]), said.tau[:1])
     figures = (
         ('impedance step, C, mean', 1e6 * measured.mean, 'us', Goal(2.0, of='value')),
-        ('its median of means of 100', 1e6 * measured.median, 'us', None),
         (f'its worst of {calls}', 1e6 * measured.worst, 'us', Goal(50.0, of='value')),
-        ('its worst without another process', 1e6 * measured.kept, 'us', None),
-        ('longest pause of an empty loop', 1e6 * measured.pause, 'us', None),
         ('its allocations', float(measured.allocations), '', Goal(0.0, of='value')),
     )
     for case, value, unit, goal in figures:

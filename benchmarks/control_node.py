@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 
 from benchmarks.records import Goal, Record
 from benchmarks.ros_subjects import USUAL, Subject
-from benchmarks.wakeups import watched
 
 NODE = 'impedance_controller_node'
 TOPIC = f'/{NODE}/joint_commands'
@@ -57,17 +56,13 @@ def run(options: argparse.Namespace) -> Iterator[Record]:
         return
     minutes = 0.05 if options.quick else options.soak
     with tempfile.TemporaryDirectory() as folder:
-        latencies, lost, late = _round_trips(USUAL, Path(folder), 60.0 * minutes)
+        latencies, lost = _round_trips(USUAL, Path(folder), 60.0 * minutes)
     case = f'joint state to torques at 1 kHz, {minutes:g} min'
     goal = Goal(1000.0, of='value')
     yield _record(f'{case}, p50', np.percentile(latencies, 50.0), 'us')
     yield _record(f'{case}, p99', np.percentile(latencies, 99.0), 'us', goal)
     yield _record(f'{case}, longest', latencies.max(), 'us')
     yield _record(f'{case}, not answered', lost, '', Goal(0.0, of='value'))
-    for language, values in late.items():
-        floor = f'the machine beside it: a sleep of 1 ms in {language} ends late by'
-        yield _record(f'{floor}, p99', np.percentile(values, 99.0), 'us')
-        yield _record(f'{floor}, longest', values.max(), 'us')
 
 
 def _record(case: str, value: Any, unit: str, goal: Goal | None = None) -> Record:
@@ -111,10 +106,8 @@ def with_counters(urdf: str, root: str) -> str:
     return begin + ''.join(parts) + end + rest
 
 
-def _round_trips(
-    subject: Subject, folder: Path, seconds: float
-) -> tuple[NDArray[np.float64], int, dict[str, NDArray[np.float64]]]:
-    """Round trips [us], number of states without an answer, and lateness of sleeps."""
+def _round_trips(subject: Subject, folder: Path, seconds: float) -> tuple[NDArray[np.float64], int]:
+    """Round trips [us], and number of states without an answer."""
     import rclpy
     from rclpy.node import Node
     from rclpy.qos import QoSProfile
@@ -155,12 +148,11 @@ def _round_trips(
             gc.collect()
             gc.freeze()
             arguments = (str(folder), str(RATE), str(seconds), str(stamps))
-            with watched(seconds, folder) as late:
-                source = start('ros_source', *arguments, piped=True)
-                while not stamps.exists():
-                    assert source.poll() is None
-                    _spin(executor, 0.2)
-                _spin(executor, 0.5)
+            source = start('ros_source', *arguments, piped=True)
+            while not stamps.exists():
+                assert source.poll() is None
+                _spin(executor, 0.2)
+            _spin(executor, 0.5)
             source.communicate('\n', timeout=TIMEOUT)
     finally:
         node.destroy_node()
@@ -171,7 +163,7 @@ def _round_trips(
     told = [(at, number_of(*np.frombuffer(data[-16:], dtype=np.float64))) for at, data in came]
     trips, _ = answers(sent.tolist(), told, CYCLE)
     measured = trips[-round(seconds * RATE) : -DRAWN]
-    return 1e-3 * measured[np.isfinite(measured)], int(np.isnan(measured).sum()), late
+    return 1e-3 * measured[np.isfinite(measured)], int(np.isnan(measured).sum())
 
 
 def _spin(executor: Any, seconds: float) -> None:

@@ -45,20 +45,6 @@ class PinocchioController:
         force = np.linalg.solve(J @ solved[:, :6], acceleration - bias + J @ solved[:, 6])
         return np.asarray(J.T @ force)
 
-    def impedance_law(
-        self, q: Array, v: Array, target: ImpedanceTarget, gains: ImpedanceGains
-    ) -> Array:
-        """Bare impedance law J^T (K e - D w) + C v + g, without null space and limits."""
-        pin.computeJointJacobians(self.model, self.data, q)
-        pin.updateFramePlacement(self.model, self.data, self.frame)
-        J = pin.getFrameJacobian(self.model, self.data, self.frame, ALIGNED)
-        pose = self.data.oMf[self.frame]
-        error = np.empty(6)
-        error[:3] = target.pose[:3, 3] - pose.translation
-        error[3:] = pin.log3(target.pose[:3, :3] @ pose.rotation.T)
-        force = gains.stiffness @ error - gains.damping @ (J @ v)
-        return np.asarray(J.T @ force + pin.nonLinearEffects(self.model, self.data, q, v))
-
     def impedance_step(
         self,
         q: Array,

@@ -11,15 +11,13 @@ import argparse
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.control_plant import PERIOD, POSTURE, Plant, mujoco
 from benchmarks.records import Goal, Record
-from benchmarks.robots import SUBJECTS, Subject
-from dynamics_ros import Robot
+from benchmarks.robots import SUBJECTS
 from dynamics_ros.control import (
     STRATEGIES,
     ArmSettings,
@@ -39,9 +37,6 @@ from dynamics_ros.estimation.contact_settings import (
 )
 from dynamics_ros.estimation.observers import GAIN
 from dynamics_ros.estimation.samples.robot_state import RobotState
-
-if TYPE_CHECKING:
-    from benchmarks.estimation_arms import Noise
 
 Array = NDArray[np.float64]
 
@@ -74,7 +69,6 @@ class Collision:
         lasting: largest force after the first impact [N].
         after: final force [N].
         touched, detected: cycle of the touch and of the detection; NaN for never.
-        exact: cycle of the detection if external torques were known exactly.
         torques: (cycles, nv) commanded torques [Nm].
         steepest: largest torque rate [Nm/s].
     """
@@ -84,7 +78,6 @@ class Collision:
     after: float
     touched: float
     detected: float
-    exact: float
     torques: Array
     steepest: float
 
@@ -109,14 +102,6 @@ def run(options: argparse.Namespace) -> Iterator[Record]:
         caught = _collide(plant, '').peak
         yield record('collision: peak force, running away is braked', caught, 'N')
         yield record('collision: detected after', _milliseconds(without), 'ms')
-        for case, after in (
-            ('at that detection', without.detected - without.touched),
-            ('with exact external torques', without.exact - without.touched),
-            ('at the touch', 0.0),
-        ):
-            least = _collide(plant, '', after, unbound=True).peak
-            lower = 100.0 * (1.0 - least / without.peak)
-            yield record(f'collision: at most lower by, torques changed {case}', lower, '%')
         for strategy in STRATEGIES:
             found = _collide(plant, strategy)
             lower = 100.0 * (1.0 - found.peak / without.peak)
@@ -152,7 +137,6 @@ def run(options: argparse.Namespace) -> Iterator[Record]:
 def _collide(
     plant: Plant,
     strategy: str,
-    unloads: float = math.inf,
     unbound: bool = False,
     gain: float = GAIN,
     wall: float = WALL,
@@ -162,8 +146,6 @@ def _collide(
     Args:
         plant: the arm.
         strategy: strategy of the reaction; '' for none.
-        unloads: number of cycles after the touch from which ``_unloading`` gives the torques, until
-            the tool leaves the wall, which ends the run.
         unbound: whether the speed of the arm is not limited.
         gain: of the observer [1/s].
         wall: stiffness of the wall [N/m].
@@ -189,7 +171,6 @@ def _collide(
     forces = np.zeros(round(SECONDS / PERIOD))
     torques = np.empty((len(forces), robot.nv))
     touched = detected = math.nan
-    over: list[int] = []
     unmissed = np.zeros(robot.nv, dtype=bool)
     for k in range(len(forces)):
         q, v = plant.q, plant.v
@@ -208,17 +189,11 @@ def _collide(
             if reaction.over and arm.at_rest:
                 rests = True
                 arm.stay()
-        if k - touched >= unloads:
-            tau = _unloading(plant)
         depth, speed = surface - arm.pose[2, 3], plant.twist[2]
         if depth > 0.0:
             forces[k] = max(0.0, wall * depth - WALL_DAMPING * speed)
             touched = k if math.isnan(touched) else touched
-        elif k - touched >= unloads:
-            break
         torques[k] = tau
-        if np.abs(robot.jacobian(q, frame)[2] * forces[k]).max() > THRESHOLD:
-            over.append(k)
         plant.advance(tau, forces[k] * np.eye(6)[2])
     return Collision(
         float(forces.max()),
@@ -226,64 +201,9 @@ def _collide(
         float(forces[-50:].mean()),
         touched,
         detected,
-        over[1] + 1.0 if len(over) > 1 else math.nan,
         torques,
         plant.steepest,
     )
-
-
-def collision_states(
-    subject: Subject, noise: Noise, rng: np.random.Generator, after: int = 40
-) -> tuple[Robot, list[tuple[int, Array, Array, Array]], int]:
-    """Noisy states of an arm that moves into the wall without a reaction.
-
-    Args:
-        subject: the arm.
-        noise: of positions, velocities and efforts.
-        rng: generator of the noise.
-        after: number of samples after the touch.
-
-    Returns:
-        The robot; stamp [ns], q, v and effort of each sample; the sample of the touch.
-    """
-    plant = Plant(subject)
-    robot, home, size = plant.robot, plant.home, plant.robot.nv
-    arm = CompliantArm(plant.controller, _settings())
-    arm.start(home, np.zeros(size))
-    goal, wall = plant.pose.copy(), plant.pose[2, 3] - WAY
-    goal[2, 3] = wall - 2.0 * LEAD
-    told: list[tuple[int, Array, Array, Array]] = []
-    touched = -1
-    while touched < 0 or len(told) <= touched + after:
-        q, v = plant.q, plant.v
-        deviations = (noise.position, noise.velocity, noise.effort)
-        reported = (
-            x + deviation * rng.normal(size=size)
-            for x, deviation in zip((q, v, plant.tau), deviations, strict=True)
-        )
-        told.append((10**9 + round(1e9 * len(told) * PERIOD), *reported))
-        tau = arm.approach(q, v, PERIOD, goal)
-        depth, force = wall - arm.pose[2, 3], 0.0
-        if depth > 0.0:
-            force = max(0.0, WALL * depth - WALL_DAMPING * plant.twist[2])
-            touched = len(told) - 1 if touched < 0 else touched
-        plant.advance(tau, force * np.eye(6)[2])
-    return robot, told, touched
-
-
-def _unloading(plant: Plant) -> Array:
-    """Torques (nv) that remove the tool from the wall as fast as rates and limits allow.
-
-    Each torque changes at its largest rate in the direction that accelerates the tool upwards. Tool
-    and wall are a mass on a spring, whose response to a force is a motion along the force for half
-    a period. No other torques within these rates have a lower peak, as long as inertia and Jacobian
-    are constant during the impact.
-    """
-    robot = plant.robot
-    lever = robot.jacobian(plant.q, plant.frame)[2]
-    upward = np.sign(np.linalg.solve(robot.mass_matrix(plant.q), lever))
-    limits = robot.effort_limits
-    return np.clip(plant.tau + RATE * PERIOD * upward, -limits, limits)
 
 
 def _milliseconds(found: Collision) -> float:

@@ -18,7 +18,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from benchmarks import chains, contact, exported, jax_calls, startup, sweeps, user_functions
+from benchmarks import contact, exported, jax_calls, startup, user_functions
 from benchmarks.descriptions import bare
 from benchmarks.dynamics_cases import (
     BATCH,
@@ -45,10 +45,7 @@ AGREEMENT = 1e-9
 """Relative tolerance: algorithms differ by rounding, MuJoCo also normalizes and composes
 differently."""
 
-PARTS = (
-    *('calls', 'batch', 'python', 'startup', 'chains', 'sweeps'),
-    *('contact', 'functions', 'exported', 'jax'),
-)
+PARTS = ('calls', 'batch', 'python', 'startup', 'contact', 'functions', 'exported', 'jax')
 
 
 def run(options: argparse.Namespace) -> Iterator[Record]:
@@ -66,10 +63,6 @@ def run(options: argparse.Namespace) -> Iterator[Record]:
             yield from bench.plain_python(effort)
     if 'startup' in parts:
         yield from startup.run(subjects, repeats=1 if options.quick else 3)
-    if 'chains' in parts:
-        yield from chains.run(effort, options.quick)
-    if 'sweeps' in parts:
-        yield from sweeps.run(subjects, effort)
     if 'contact' in parts:
         yield from contact.run(subjects, effort)
     if 'functions' in parts and 'casadi' in options.peers:

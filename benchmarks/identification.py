@@ -20,15 +20,11 @@ from benchmarks import (
     identification_planned,
     identification_recordings,
 )
-from benchmarks.identification_arms import SUITE, described_arm, figure
+from benchmarks.identification_arms import SUITE, figure, simulated
 from benchmarks.identification_simulated import chosen, cost, coverage, payload, stops
 from benchmarks.records import Goal, Record
 from dynamics_ros.identification.bodies.base_parameters import BaseParameters
-from dynamics_ros.identification.excitation.fourier import (
-    condition_number,
-    plan_excitation,
-    random_motion,
-)
+from dynamics_ros.identification.excitation.fourier import condition_number, plan_excitation
 
 DURATION, RATE = 20.0, 20.0
 """Duration of a planned motion [s]; sampling rate for condition numbers [Hz]."""
@@ -39,11 +35,12 @@ RANDOM = 100
 def excitation(options: argparse.Namespace) -> Iterator[Record]:
     """Condition number of the base regressor over a planned motion, and over random motions."""
     for name in chosen(options):
-        robot = described_arm(name)
-        base, rng = BaseParameters.of(robot), np.random.default_rng(1)
+        arm, rng = simulated(name, 0), np.random.default_rng(1)
+        robot, joints = arm.described, np.arange(arm.described.nv)
+        base = BaseParameters.of(robot)
         t = np.linspace(0.0, DURATION, round(DURATION * RATE))
         usual = [
-            condition_number(robot, base, *random_motion(robot, DURATION, t, rng))
+            condition_number(robot, base, *arm.motion(t, rng, joints, 1.0))
             for _ in range(10 if options.quick else RANDOM)
         ]
         begin = time.perf_counter()

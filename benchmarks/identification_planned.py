@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass
 
 import numpy as np
 import yaml
@@ -26,7 +27,7 @@ from dynamics_ros.calibration.outputs import parameter_values
 from dynamics_ros.estimation import ContactState, EffortModel
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
 from dynamics_ros.identification import Identified, JointSamples, identify
-from dynamics_ros.identification.deviations import Accuracy
+from dynamics_ros.identification.evaluation import Accuracy
 from dynamics_ros.identification.excitation.fourier import plan_excitation
 from dynamics_ros.identification.uncertainty import (
     Learned,
@@ -86,7 +87,8 @@ def _arm(name: str, quick: bool) -> Iterator[Record]:
     identified = identify(arm.described, [recording])
     learned = learn(identified, [recording])
     exact = _true_model(arm)
-    known = replace(identified, effort_model=exact)
+    known = copy(identified)
+    known.effort_model = exact
     of_truth = learn_unexplained(arm.real, exact, [recording], Accuracy(identified.noise))
     pipelines = (
         _pipeline(calibrated_robot(identified), frame, identified, learned),

@@ -15,7 +15,6 @@ import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +26,8 @@ from benchmarks.records import Goal, Record
 from benchmarks.robots import robots_folder
 from dynamics_ros.calibration.recorded import Subject, read_subject
 from dynamics_ros.identification import Identified, JointSamples, identify
-from dynamics_ros.identification.joint_states.clock import Stretch, regular_stretches
+from dynamics_ros.identification.equations import Chunk, Filtered
+from dynamics_ros.identification.joint_states.clock import regular_stretches
 
 Array = NDArray[np.float64]
 
@@ -100,15 +100,15 @@ def _measured(
     begin = time.perf_counter()
     identified = identify(subject.robot, [train])
     seconds = time.perf_counter() - begin
-    measured, fine = _measured_efforts(identified, test)
-    ours = identified.evaluate(test)
-    assert np.allclose(ours.measured, measured)
+    ours, parts = identified.evaluate(test), list(identified.maker.filtered(test))
     case = 'id1, tested on id2' if split.train != split.test else '70 %, tested on 30 %'
     rms = {PLAIN: _least_squares_rms(identified, train, test)}
-    theirs = _figaroh(subject, identified, train, fine) if FIGAROH in options.peers else None
+    theirs = _figaroh(subject, identified, train, parts) if FIGAROH in options.peers else None
     if theirs is not None:
-        rms[FIGAROH] = _rms(measured - _narrow_filtered(identified, fine, theirs[0]))
-    size = float(np.sqrt((measured**2).sum(axis=1).mean()))
+        efforts = np.split(theirs[0], np.cumsum([len(part.q) for part in parts])[:-1])
+        modelled = [part.narrow(own) for part, own in zip(parts, efforts, strict=True)]
+        rms[FIGAROH] = _rms(ours.measured - np.concatenate(modelled))
+    size = float(np.sqrt((ours.measured**2).sum(axis=1).mean()))
     own = 100.0 * float(np.linalg.norm(ours.rms)) / size
     yield figure(f'{case}: left over', split.robot, own, '%', split.goal)
     for peer, left in rms.items():
@@ -128,35 +128,6 @@ def _rms(left: Array) -> Array:
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class _Fine:
-    """Stretches of a test recording after the wide filter, one after another."""
-
-    q: Array
-    v: Array
-    a: Array
-    parts: tuple[tuple[int, int], ...]
-    period: float
-
-
-def _measured_efforts(identified: Identified, test: JointSamples) -> tuple[Array, _Fine]:
-    """Efforts after both filters, and the states after the first one."""
-    smooth = [identified.maker.smoothed(one) for one in regular_stretches(test)]
-    ends = np.cumsum([0] + [len(one.time) for one in smooth])
-    fine = _Fine(
-        *(np.concatenate([getattr(one, name) for one in smooth]) for name in 'qva'),
-        tuple((int(a), int(b)) for a, b in pairwise(ends)),
-        smooth[0].period,
-    )
-    efforts = np.concatenate([one.effort for one in smooth]) * identified.maker.scale
-    return _narrow_filtered(identified, fine, efforts), fine
-
-
-def _narrow_filtered(identified: Identified, fine: _Fine, efforts: Array) -> Array:
-    narrow = identified.maker.narrow_filter(fine.period)
-    return np.concatenate([narrow(efforts[first:last]) for first, last in fine.parts])
-
-
 def _least_squares_rms(identified: Identified, train: JointSamples, test: JointSamples) -> Array:
     """(nv) RMS residuals of least squares weighted by joint, with the simplest friction."""
     maker = replace(identified.maker, load=None)
@@ -165,15 +136,14 @@ def _least_squares_rms(identified: Identified, train: JointSamples, test: JointS
     b, nv = len(maker.base), identified.robot.nv
 
     def system(samples: JointSamples) -> tuple[Array, Array]:
-        chunks = list(maker.chunks(samples))
-        Y = np.concatenate([chunk.inertial for chunk in chunks]).transpose(1, 0, 2)
-        friction = np.concatenate([chunk.friction @ T for chunk in chunks]).transpose(1, 0, 2)
+        rows = Chunk.joined(maker.chunks(samples))
+        Y, friction = rows.inertial.transpose(1, 0, 2), (rows.friction @ T).transpose(1, 0, 2)
         A = np.zeros((*Y.shape[:2], b + nv * T.shape[1]))
         A[..., :b] = Y
         for joint in range(nv):
             own = slice(b + joint * T.shape[1], b + (joint + 1) * T.shape[1])
             A[joint, :, own] = friction[joint]
-        return A, np.concatenate([chunk.effort for chunk in chunks]).T
+        return A, rows.effort.T
 
     A, y = system(train)
     weights = np.ones((nv, 1))
@@ -186,7 +156,7 @@ def _least_squares_rms(identified: Identified, train: JointSamples, test: JointS
 
 
 def _figaroh(
-    subject: Subject, identified: Identified, train: JointSamples, fine: _Fine
+    subject: Subject, identified: Identified, train: JointSamples, parts: list[Filtered]
 ) -> tuple[Array, float] | None:
     """figaroh's efforts (n, nv) for the test states, and its time [s]; None without figaroh.
 
@@ -195,7 +165,7 @@ def _figaroh(
     python = peer_python(FIGAROH)
     if python is None:
         return None
-    longest: Stretch = max(regular_stretches(train), key=len)
+    longest = max(regular_stretches(train), key=len)
     locked = sorted(set(_movable(subject)) - set(identified.robot.joint_names))
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / 'in.npz', Path(folder) / 'out.npz'
@@ -204,12 +174,12 @@ def _figaroh(
             urdf=subject.text,
             locked=np.array(locked, dtype=str),
             joints=np.array(identified.robot.joint_names),
-            timestamps=longest.start + longest.period * np.arange(len(longest)),
+            timestamps=longest.time,
             positions=longest.position,
             torques=longest.effort * identified.maker.scale,
-            cutoff=identified.maker.filtering.narrow,
+            cutoff=identified.maker.cutoff,
             rate=1.0 / longest.period,
-            **{'q': fine.q, 'v': fine.v, 'a': fine.a},
+            **{name: np.concatenate([getattr(part, name) for part in parts]) for name in 'qva'},
         )
         script = Path(__file__).with_name('identification_peer.py')
         environment = {k: v for k, v in os.environ.items() if k != 'PYTHONPATH'}

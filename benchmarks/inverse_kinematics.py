@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Suite `ik`: success and time of inverse kinematics on the same targets as the peers.
 
-This module has the part `numeric`; the others are in `ik_branches`, `ik_unreachable`, `ik_circle`
-and `ik_collisions`. Targets are poses of uniform samples within the limits, so each has a solution.
+This module has the part `numeric`; the others are in `ik_branches`, `ik_unreachable` and
+`ik_collisions`. Targets are poses of uniform samples within the limits, so each has a solution.
 Every solver starts at the middle of the limits, has 5 ms, and runs in its own process; the
 processes take turns over blocks of targets. Pinocchio checks the answers: within 1e-5 m and
 1e-5 rad, inside the limits, within the time. Failures count in the times.
@@ -22,7 +22,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from benchmarks import ik_branches, ik_circle, ik_collisions, ik_unreachable
+from benchmarks import ik_branches, ik_collisions, ik_unreachable
 from benchmarks.descriptions import serial_chain
 from benchmarks.ik_processes import OURS, in_turns, write_problem
 from benchmarks.peers import peer_python
@@ -153,6 +153,5 @@ PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Record]]] = {
     'numeric': _numeric,
     'analytic': ik_branches.run,
     'unreachable': ik_unreachable.run,
-    'circle': ik_circle.run,
     'collisions': ik_collisions.run,
 }

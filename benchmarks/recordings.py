@@ -43,6 +43,9 @@ WORN = {3: {1: 1.3}, 11: {4: 1.3}}
 RATE = 250.0
 """Rate of the joint states in a bag of the fleet [Hz]."""
 
+ROBOTS, BAGS, SECONDS = 20, 200, 20.0
+"""Robots of the simulated fleet, bags of all of them together, duration of a bag [s]."""
+
 LONG_RATE, LONG, LONG_QUICKLY = 1000.0, 3600.0, 60.0
 """Rate [Hz] and durations [s] of the bag for the memory measurement."""
 
@@ -123,11 +126,9 @@ def main() -> None:
 
 def _fleet(place: Path, options: argparse.Namespace, wanted: set[str]) -> Iterator[Record]:
     """Analyze a fleet with one and with two workers; two robots have more friction."""
-    robots, bags = options.robots, options.bags
-    if options.quick:
-        robots, bags = min(robots, 6), min(bags, 24)
+    robots, bags = (6, 24) if options.quick else (ROBOTS, BAGS)
     start = time.perf_counter()
-    record_fleet(place / 'fleet', robots, bags, options.seconds)
+    record_fleet(place / 'fleet', robots, bags)
     yield _figure(f'{bags} bags are made', time.perf_counter() - start, 's')
     found = find_bags([str(place / 'fleet')])
     summaries, taken = _timed(place / 'two', found, 2)
@@ -156,7 +157,7 @@ def _fleet(place: Path, options: argparse.Namespace, wanted: set[str]) -> Iterat
         yield _figure('results of 1, 2 and 8 workers', worst, '', Goal(1e-12, of='value'))
 
 
-def record_fleet(folder: Path, robots: int, bags: int, seconds: float) -> None:
+def record_fleet(folder: Path, robots: int, bags: int) -> None:
     """Record bags in all formats in turn, some with a push."""
     for k in range(robots):
         robot = FleetRobot.of(WORN.get(k))
@@ -165,7 +166,7 @@ def record_fleet(folder: Path, robots: int, bags: int, seconds: float) -> None:
             path = bag_path(folder / f'robot{k:02d}', f'day{day:03d}', kind)
             pushes = (Push('tool0', 5.0, 5.5, (0.0, 15.0, 0.0)),) if n % 4 == 0 else ()
             begin = BEGIN + 30 * day * DAY
-            record(robot, Recorded(path, kind, seconds, RATE, begin, n, pushes))
+            record(robot, Recorded(path, kind, SECONDS, RATE, begin, n, pushes))
 
 
 def _timed(output: Path, bags: Sequence[Bag], count: int) -> tuple[list[dict[str, Any]], float]:

@@ -61,7 +61,7 @@ def as_json(
         'effort': {name: np.asarray(values).tolist() for name, values in efforts.items()},
         'unexplained': unexplained and {name: x.tolist() for name, x in unexplained.items()},
         'consistent': identified.consistent,
-        'cutoff_hz': identified.maker.filtering.narrow,
+        'cutoff_hz': identified.maker.cutoff,
         'findings': sentences,
     }
 

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.multibody.arguments import check_not_negative, check_positive, finite_vector
+from dynamics_ros.multibody.arguments import check_not_negative, finite_vector
 
 from .legged import FootContactEstimator
 from .observers import MomentumObserver
@@ -70,29 +70,18 @@ SETTLED = 50_000_000
 LOAD = 0.3
 """Share of the weight over the number of feet that a standing foot has to carry."""
 
+GYROSCOPE, ACCELEROMETER = 1e-3, 1e-2
+"""Noise densities of the IMU [rad/s/sqrt(Hz), m/s^2/sqrt(Hz)]."""
+
+GYROSCOPE_DRIFT, ACCELEROMETER_DRIFT = 1e-5, 1e-4
+"""Random walk of the biases [rad/s^2/sqrt(Hz), m/s^3/sqrt(Hz)]."""
+
+SLIP, FOOT_POSITION = 0.01, 0.003
+"""Random walk of a foot in contact [m/s/sqrt(Hz)]; deviation of its position by forward kinematics
+[m]."""
+
 ROTATION, VELOCITY, POSITION = slice(0, 3), slice(3, 6), slice(6, 9)
 """Entries of the error; then come the feet, and the biases of gyroscope and accelerometer."""
-
-
-@dataclass(frozen=True)
-class BaseNoise:
-    """Noise of the measurements and of what is assumed.
-
-    Attributes:
-        gyroscope: noise density [rad/s/sqrt(Hz)].
-        accelerometer: noise density [m/s^2/sqrt(Hz)].
-        gyroscope_drift, accelerometer_drift: random walk of the biases [rad/s^2/sqrt(Hz),
-            m/s^3/sqrt(Hz)].
-        slip: random walk of a foot in contact [m/s/sqrt(Hz)].
-        foot_position: deviation of the position of a foot by forward kinematics [m].
-    """
-
-    gyroscope: float = 1e-3
-    accelerometer: float = 1e-2
-    gyroscope_drift: float = 1e-5
-    accelerometer_drift: float = 1e-4
-    slip: float = 0.01
-    foot_position: float = 0.003
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +153,6 @@ class BaseEstimator:
         imu_frame: str,
         *,
         foot_radius: float = 0.0,
-        noise: BaseNoise | None = None,
     ) -> None:
         """Create a filter that starts with the next samples.
 
@@ -173,7 +161,6 @@ class BaseEstimator:
             feet: frames of the feet, at their points of contact or, with a radius, their centres.
             imu_frame: frame of the IMU, fixed to the root link.
             foot_radius: radius of spherical feet, which roll on the ground [m].
-            noise: noise of the measurements; None for the defaults.
 
         Raises:
             UnknownFrameError: a frame that the robot does not have.
@@ -188,9 +175,6 @@ class BaseEstimator:
         if not self.feet or len(set(self.feet)) < len(self.feet):
             raise InvalidArgumentError('feet', repr(self.feet), 'distinct frames, at least one')
         check_not_negative('foot_radius', foot_radius)
-        self.noise = noise or BaseNoise()
-        for name, value in vars(self.noise).items():
-            check_positive(name, value)
         frame_list(robot, 'imu_frame', [imu_frame])
         root = robot.neutral()
         placed, moved = (
@@ -343,9 +327,9 @@ class BaseEstimator:
         """Predict by the mean rate and force since the last sample ([Hartley2020] section V)."""
         # A blow is sampled badly: between two readings the force may have been either.
         change = max(float(np.linalg.norm(f - self._force)) - BLOW, 0.0)
-        self._rate, self._force, self._rate_variance = w, f, self.noise.gyroscope**2 / dt
+        self._rate, self._force, self._rate_variance = w, f, GYROSCOPE**2 / dt
         rate, force = w - self._biases[:3], f - self._biases[3:]
-        R, v, p, noise = self._R, self._v, self._p, self.noise
+        R, v, p = self._R, self._v, self._p
         size = len(self._P)
         # The error: xi' = A xi + Ad w.
         A = np.zeros((size, size))
@@ -361,15 +345,15 @@ class BaseEstimator:
         F = np.eye(size) + dt * A
         F[POSITION, ROTATION] += 0.5 * dt * dt * A[VELOCITY, ROTATION]
         self._P = F @ self._P @ F.T
-        Ad[:, :3] *= noise.gyroscope
-        Ad[:, 3:] *= noise.accelerometer
+        Ad[:, :3] *= GYROSCOPE
+        Ad[:, 3:] *= ACCELEROMETER
         self._P += dt * (Ad @ Ad.T)
         self._P[VELOCITY, VELOCITY] += (dt * change) ** 2 * np.eye(3)
         walk = np.zeros(size)
         for rows, stands in zip(self._feet_rows, self._standing, strict=True):
-            walk[rows] = noise.slip if stands else 0.0
-        walk[self._gyroscope] = noise.gyroscope_drift
-        walk[self._accelerometer] = noise.accelerometer_drift
+            walk[rows] = SLIP if stands else 0.0
+        walk[self._gyroscope] = GYROSCOPE_DRIFT
+        walk[self._accelerometer] = ACCELEROMETER_DRIFT
         self._P.flat[:: size + 1] += dt * walk * walk
         half = Rotation.from_rotvec(0.5 * dt * rate).as_matrix()
         acceleration = R @ half @ force + self._gravity
@@ -391,7 +375,7 @@ class BaseEstimator:
         """Correct by the places of the feet (n, 3) in the frame of the IMU, after a time [s]."""
         before, self._standing = self._standing, standing
         self._slides &= standing
-        deviation = self.noise.foot_position**2
+        deviation = FOOT_POSITION**2
         for i in np.flatnonzero(standing & ~before).tolist():
             self._put_down(i, places[i], deviation)
         used = np.flatnonzero(standing & before).tolist()

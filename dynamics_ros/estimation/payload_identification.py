@@ -95,7 +95,6 @@ class PayloadEstimate:
             below a tenth of the mass; 3 cm; mass times (3 cm)^2.
         residual: root mean square of the residuals of the window means [Nm or N].
         samples: number of samples used.
-        windows: number of windows.
     """
 
     frame: str
@@ -110,7 +109,6 @@ class PayloadEstimate:
     inertia_observable: NDArray[np.bool_]
     residual: float
     samples: int
-    windows: int
 
 
 class PayloadIdentifier:
@@ -225,7 +223,7 @@ class PayloadIdentifier:
             # A single posture does not tell offsets from a weight.
             pi, covariance, scatter = self._fitted(Y, torques, 0.0 * self._offset)
         residual = float(np.sqrt(np.mean(scatter**2)))
-        return estimate_of(self.frame, pi, covariance, residual, samples, len(Y))
+        return estimate_of(self.frame, pi, covariance, residual, samples)
 
     def _fitted(self, Y: Array, torques: Array, offset: Array) -> tuple[Array, Array, Array]:
         """Returns parameters (10), their covariance (10, 10), and residuals of the rows.
@@ -294,22 +292,19 @@ def estimate_of(
     covariance: Array,
     residual: float,
     samples: int,
-    windows: int,
-    unit_deviation: float = 0.0,
 ) -> PayloadEstimate:
     """Returns the estimate for parameters (10) with a covariance (10, 10).
 
     Args:
-        frame, residual, samples, windows: see ``PayloadEstimate``.
+        frame, residual, samples: see ``PayloadEstimate``.
         pi, covariance: parameters in the frame, about its origin, and their covariance.
-        unit_deviation: deviation of a factor of all parameters, which comes on top of that.
 
     Raises:
         NotIdentifiableError: the mass is not determined.
     """
     values, vectors = np.linalg.eigh(covariance * np.outer(UNITS, UNITS))
     coloring = vectors * np.sqrt(np.maximum(values, 1e-16 * values[-1])) / UNITS[:, np.newaxis]
-    deviation = math.hypot(float(np.linalg.norm(coloring[0])), unit_deviation * float(pi[0]))
+    deviation = float(np.linalg.norm(coloring[0]))
     is_observable = deviation < OBSERVABLE_MASS * max(pi[0], MIN_MASS)
     if not is_observable and deviation > max(pi[0], MIN_MASS):
         raise NotIdentifiableError(
@@ -318,9 +313,7 @@ def estimate_of(
         )
     possible = _possible(pi, deviation)
     mass, center, inertia = _split(possible)
-    jacobian = _split_derivative(possible)
-    with_unit = np.column_stack([coloring, unit_deviation * possible])
-    spread = np.linalg.norm(jacobian @ with_unit, axis=1)
+    spread = np.linalg.norm(_split_derivative(possible) @ coloring, axis=1)
     # A first moment that was left out is an error of the centre.
     center_deviation = np.hypot(spread[:3], pi[1:4] / mass - center)
     inertia_deviation = spread[3:].reshape(3, 3)
@@ -339,7 +332,6 @@ def estimate_of(
         inertia_observable=observable,
         residual=residual,
         samples=samples,
-        windows=windows,
     )
 
 

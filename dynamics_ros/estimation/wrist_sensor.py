@@ -234,7 +234,7 @@ class WristSensorIdentifier:
         covariance = np.diag(np.square(PRIOR / UNITS))
         covariance[0, 0], covariance[1:4, 1:4] = force_cov[0, 0], torque_cov[:3, :3]
         pi = sign * np.concatenate([forces[:1], torques[:3], np.zeros(6)])
-        payload = estimate_of(self.frame, pi, covariance, misfit, self.samples, len(postures))
+        payload = estimate_of(self.frame, pi, covariance, misfit, self.samples)
         bias = sign * np.concatenate([forces[1:], torques[3:]])
         bias_deviation = np.sqrt(np.concatenate([np.diag(force_cov)[1:], np.diag(torque_cov)[3:]]))
         center, *numbers = (

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Findings of a run, and its HTML report: robots, and friction over time."""
+"""Findings of a run, and its HTML report: robots, and friction at first and at last."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.recordings.page import as_svg, figure, page, table
+from dynamics_ros.recordings.page import page, table
 
 from .analysis import OK
 from .statistics import SPEED, percent_unexplained
@@ -41,11 +41,6 @@ MIN_FRICTION = 0.02
 
 GAUSSIAN_RATIO = 1.4826
 """Ratio of the standard deviation to the median of the absolute values of Gaussian noise."""
-
-NANOSECONDS_A_DAY = 86_400 * 10**9
-
-MAX_CURVES = 30
-"""Maximum number of robots per plot; those with findings are drawn first."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +109,7 @@ def findings(summaries: Rows) -> list[Finding]:
             if len(friction) < MIN_BAGS:
                 continue
             third = max(2, len(friction) // 3)
-            first, last = (float(np.median(x)) for x in (friction[:third], friction[-third:]))
+            first, last = _first_and_last(friction)
             # Differences of neighbours contain the scatter but hardly the change.
             scatter = GAUSSIAN_RATIO * float(np.median(np.abs(np.diff(friction)))) / np.sqrt(2.0)
             limit = max(MIN_CHANGE * abs(first), SIGMAS * scatter / np.sqrt(third), MIN_FRICTION)
@@ -148,7 +143,11 @@ def report(summaries: Rows) -> str:
         parts += ['<h2>Bags that failed</h2>', table(['robot', 'bag', 'reason'], rows)]
     marked = {one.robot for one in unusual}
     parts += ['<h2>Robots</h2>', _robots(done, marked)]
-    parts += ['<h2>Friction over time</h2>', *_frictions(done, marked)]
+    parts += ['<h2>Friction over time</h2>', _frictions(done, marked)]
+    parts.append(
+        f'<p>Of model and data together, at {SPEED:g} rad/s or m/s [Nm, N]: medians of the first '
+        'and of the last third of the bags.</p>'
+    )
     return page('Recordings of a fleet', parts)
 
 
@@ -173,38 +172,18 @@ def _robots(done: Rows, marked: set[str]) -> str:
     return table(header, rows)
 
 
-def _frictions(done: Rows, marked: set[str]) -> list[str]:
-    """Returns a plot per model with the friction of each joint; robots with findings in red."""
-    of_models: dict[str, dict[str, dict[str, Array]]] = defaultdict(dict)
+def _frictions(done: Rows, marked: set[str]) -> str:
+    """Friction of each joint of each robot at first and at last; robots with findings first."""
+    rows = []
     for (model, joint), robots in frictions(done).items():
-        of_models[model][joint] = robots
-    parts = [f'<p>Friction of model and data together, at {SPEED:g} rad/s or m/s [Nm, N].</p>']
-    for model, joints in of_models.items():
-        rows = (len(joints) + 2) // 3
-        drawn = figure(11.0, 2.3 * rows)
-        if drawn is None:
-            return parts
-        axes = drawn.subplots(rows, 3, squeeze=False, sharex=True).ravel()
-        for axis in axes[len(joints) :]:
-            axis.set_visible(False)
-        begin = min(points[0, 0] for robots in joints.values() for points in robots.values())
-        for axis, (joint, robots) in zip(axes, joints.items(), strict=False):
-            chosen = sorted(robots, key=lambda robot: (robot not in marked, robot))[:MAX_CURVES]
-            for robot in reversed(chosen):
-                times, friction = robots[robot]
-                days = (times - begin) / NANOSECONDS_A_DAY
-                color, width = ('#c03030', 1.4) if robot in marked else ('#8a8a8a', 0.8)
-                axis.plot(days, friction, color=color, linewidth=width, marker='.', markersize=3.0)
-                if robot in marked:
-                    axis.annotate(robot, (days[-1], friction[-1]), fontsize=7)
-            if axis.get_ylim()[0] > 0.0:
-                # Without zero on the axis, scatter would look like a change.
-                axis.set_ylim(bottom=0.0)
-            axis.set_title(joint, fontsize=9)
-            axis.grid(alpha=0.3)
-            axis.tick_params(labelsize=7)
-        for axis in axes[max(0, len(joints) - 3) : len(joints)]:
-            axis.set_xlabel('time since the first bag [days]', fontsize=8)
-            axis.tick_params(labelbottom=True)
-        parts.append(f'<p>{escape(model)}</p>{as_svg(drawn, f"friction of {model} over time")}')
-    return parts
+        for robot, (_, friction) in robots.items():
+            ends = [f'{x:.3g}' for x in _first_and_last(friction)]
+            rows.append((robot not in marked, [robot, model, joint, str(len(friction)), *ends]))
+    cells = [list(map(escape, row)) for _, row in sorted(rows)]
+    return table(['robot', 'model', 'joint', 'bags', 'first', 'last'], cells)
+
+
+def _first_and_last(friction: Array) -> tuple[float, float]:
+    """Medians of the first and of the last third of values (n)."""
+    third = min(max(2, len(friction) // 3), len(friction))
+    return float(np.median(friction[:third])), float(np.median(friction[-third:]))

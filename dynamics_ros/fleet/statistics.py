@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Statistics of a recording in bounded memory: stamps, residuals, and friction that explains them.
+"""Statistics of a recording in one pass: stamps, residuals, and friction that explains them.
 
 Without contact the estimated external torque is the error of the model. For each joint in motion it
 is explained by friction in addition to that of the model and by weight,
@@ -14,8 +14,10 @@ masses and payloads, so that it is not taken for friction.
 from __future__ import annotations
 
 import struct
+from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,7 +34,7 @@ from dynamics_ros.recordings.states import Batch
 Array = NDArray[np.float64]
 
 BLOCK = 4096
-"""Number of samples or messages processed together."""
+"""Number of samples processed together."""
 
 STAMP = 4
 """Position of the stamp in a message [bytes]."""
@@ -69,64 +71,37 @@ class ClockWatch:
     def __init__(self, topic: str) -> None:
         """Creates it without messages."""
         self._topic = topic
-        self._publishers: dict[int, _Publisher] = defaultdict(_Publisher)
+        self._stamps: defaultdict[int, array[int]] = defaultdict(partial(array, 'q'))
+        self._recorded: dict[int, tuple[int, int]] = {}
 
     def watched(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         """Yields the same batches."""
         for batch in batches:
             size = len(batch.messages[0])
             if batch.topic == self._topic and size >= STAMP + ORDERS[0].size:
-                self._publishers[size].add(batch.times, batch.messages)
+                begin, _ = self._recorded.get(size, (batch.times[0], 0))
+                self._recorded[size] = begin, batch.times[-1]
+                for data in batch.messages:
+                    seconds, rest = ORDERS[data[1] & 1].unpack_from(data, STAMP)
+                    self._stamps[size].append(seconds * NANOSECONDS + rest)
             yield batch
 
     def columns(self) -> dict[str, Any]:
         """Returns the columns of the summary, for the publisher with the most messages."""
-        publishers = list(self._publishers.values()) or [_Publisher()]
-        return max(publishers, key=lambda publisher: publisher.count).columns()
-
-
-class _Publisher:
-    """Sums over the intervals between the stamps of messages."""
-
-    def __init__(self) -> None:
-        self.count = self._begin = self._end = self._gaps = 0
-        self._stamps: list[int] = []
-        self._longest = np.inf
-        self._sums = np.zeros(3)
-
-    def add(self, times: list[int], messages: list[bytes]) -> None:
-        """Adds messages with their recorded times [ns]."""
-        self._begin, self._end = self._begin or times[0], times[-1]
-        self.count += len(messages)
-        for data in messages:
-            seconds, rest = ORDERS[data[1] & 1].unpack_from(data, STAMP)
-            self._stamps.append(seconds * NANOSECONDS + rest)
-        if len(self._stamps) >= BLOCK:
-            self._sum_up()
-
-    def columns(self) -> dict[str, Any]:
-        """Returns the columns of the summary for the messages so far."""
-        self._sum_up()
-        count, total, squares = self._sums
-        mean = total / max(count, 1.0)
-        return {
-            'begin': self._begin,
-            'end': self._end,
-            'duration': (self._end - self._begin) / NANOSECONDS,
-            'rate': 1.0 / mean if mean else 0.0,
-            'jitter': float(np.sqrt(max(squares / max(count, 1.0) - mean**2, 0.0))),
-            'gaps': self._gaps,
-        }
-
-    def _sum_up(self) -> None:
-        steps = np.diff(self._stamps) / NANOSECONDS
-        self._stamps = self._stamps[-1:]
+        size = max(self._stamps, key=lambda size: len(self._stamps[size]), default=0)
+        begin, end = self._recorded.get(size, (0, 0))
+        steps = np.diff(self._stamps[size]) / NANOSECONDS
         steps = steps[steps > 0.0]
-        if np.isinf(self._longest) and len(steps):
-            self._longest = max(GAP_PERIODS * float(np.median(steps)), GAP_TIME)
-        usual = steps[steps <= self._longest]
-        self._sums += len(usual), usual.sum(), (usual**2).sum()
-        self._gaps += len(steps) - len(usual)
+        longest = max(GAP_PERIODS * float(np.median(steps)), GAP_TIME) if len(steps) else 0.0
+        usual = steps[steps <= longest]
+        return {
+            'begin': begin,
+            'end': end,
+            'duration': (end - begin) / NANOSECONDS,
+            'rate': 1.0 / float(usual.mean()) if len(usual) else 0.0,
+            'jitter': float(usual.std()) if len(usual) else 0.0,
+            'gaps': len(steps) - len(usual),
+        }
 
 
 def low_pass(values: Array, decay: Array, last: Array) -> Array:

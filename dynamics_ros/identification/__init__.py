@@ -7,8 +7,8 @@ fit them best, and estimates the accuracy of each. It uses no files; ``calibrati
 """
 
 from .bodies.base_parameters import BaseParameters
-from .evaluation import Evaluation
-from .identify import Identified, identify
+from .evaluation import Evaluation, Identified
+from .identify import identify
 from .joint_states.joint_matching import NotThisRobotError, for_robot
 from .joint_states.samples import JointSamples, UnusableRecordingError
 from .payload import (

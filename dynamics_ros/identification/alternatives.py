@@ -31,9 +31,8 @@ from dynamics_ros.robot import Robot
 
 from .bodies import pseudo_inertia
 from .equations import MIN_MOVING_ROWS, STILL_SPEED
-from .joint_states.clock import Stretch
 from .joint_states.joint_matching import NotThisRobotError
-from .joint_states.samples import UnusableRecordingError
+from .joint_states.samples import JointSamples, UnusableRecordingError
 
 Array = NDArray[np.float64]
 
@@ -67,8 +66,8 @@ STANDARD_GRAVITY, MIN_TILT = 9.81, 3.0
 """Gravity of a robot that is described without gravity [m/s^2]; least angle between the described
 and another gravity [degrees]."""
 
-STEPS, CONVERGED = 8, 0.02
-"""Largest number of steps of a search; change at which it ends [m/s^2]."""
+STEPS = 4
+"""Number of steps of a search."""
 
 MIN_GAIN, MAX_RATIO = 0.6, 3.0
 """Ratio of efforts to described torques below which the description is doubted, since loads that
@@ -86,7 +85,7 @@ States = tuple[Array, Array, Array, Array]
 """Positions, velocities, accelerations and efforts (n, nv each)."""
 
 
-def averaged_states(stretches: Sequence[Stretch], count: int = STATES) -> States:
+def averaged_states(stretches: Sequence[JointSamples], count: int = STATES) -> States:
     """About so many averaged states of recordings."""
     total, parts = sum(len(one) for one in stretches), []
     every = slice(None, None, max(1, total // count))
@@ -173,29 +172,21 @@ class Misfit:
     def compared(self, scale: Array, held: bool = False) -> tuple[float, float, Array]:
         """Misfit of the described gravity, the least one of another gravity, and that gravity."""
         size = float(np.linalg.norm(self.described)) or STANDARD_GRAVITY
-        nothing = np.zeros(3)
-        other = [(self.explained(scale, nothing, held)[0], nothing)]
-        for gravity in (nothing, self.described):
-            # Torques are linearized at the described bodies first.
-            misfit, bodies = np.inf, self._bodies.ravel()
-            for _ in range(STEPS):
-                moved = gravity + self.explained(scale, gravity, held, bodies)[2]
-                moved = moved * size / max(float(np.linalg.norm(moved)), 1e-300)
-                found, bodies, _ = self.explained(scale, moved, held)
-                if found >= misfit:
-                    break
-                change, misfit, gravity = float(np.linalg.norm(moved - gravity)), found, moved
-                if change < CONVERGED:
-                    break
-            other.append((misfit, gravity))
+        gravity, bodies = np.zeros(3), self._bodies.ravel()
+        nothing = self.explained(scale, gravity, held)[0], gravity
+        for _ in range(STEPS):
+            # Torques are linearized at the described bodies first, then at those of the last fit.
+            gravity = gravity + self.explained(scale, gravity, held, bodies)[2]
+            gravity = gravity * size / max(float(np.linalg.norm(gravity)), 1e-300)
+            misfit, bodies, _ = self.explained(scale, gravity, held)
         least = np.cos(np.radians(MIN_TILT)) * size * np.linalg.norm(self.described)
-        far = [one for one in other if one[1] @ self.described <= least]
+        other = [nothing, (misfit, gravity)] if gravity @ self.described <= least else [nothing]
         usual = self.explained(scale, self.described, held)[0]
-        return (usual, *min(far, key=lambda one: one[0]))
+        return (usual, *min(other, key=lambda one: one[0]))
 
 
 def check_mounting(
-    robot: Robot, stretches: Sequence[Stretch], scale: Array, held: bool = False
+    robot: Robot, stretches: Sequence[JointSamples], scale: Array, held: bool = False
 ) -> list[str]:
     """A sentence if another gravity explains a recording better than the described one.
 
@@ -252,7 +243,7 @@ def check_mounting(
     raise (NotThisRobotError if gravity.any() else UnusableRecordingError)(sentence)
 
 
-def effort_scale(robot: Robot, stretches: Sequence[Stretch]) -> tuple[Array, list[str]]:
+def effort_scale(robot: Robot, stretches: Sequence[JointSamples]) -> tuple[Array, list[str]]:
     """Effort scale of recordings relative to the description.
 
     Returns:

@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,9 +11,8 @@ from dynamics_ros.estimation import payload_identification
 from dynamics_ros.estimation.uncertainty.thresholds import unmeasured_friction
 
 from .bodies.base_parameters import with_rotors
-from .evaluation import Evaluation, Problem
+from .evaluation import Evaluation, Identified, Parameter
 from .fit import FRICTION, grams, inverse, normal_equations
-from .joint_states.noise import SampleNoise
 
 Array = NDArray[np.float64]
 
@@ -33,50 +30,6 @@ MAX_CORRELATION_TIME = 1.0
 
 MOSTLY = 0.9
 """Share of rows at rest from which rows at rest are not excluded."""
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """An identified parameter.
-
-    Attributes:
-        name: quantity, with its link or joint.
-        kind: 'base', 'body', 'rotor' or 'friction'.
-        unit: unit of value and deviation.
-        value: identified value.
-        deviation: standard deviation.
-        identifiable: whether the motion identifies it; otherwise the value is that of the
-            description, changed by its correlation with other parameters.
-    """
-
-    name: str
-    kind: str
-    unit: str
-    value: float
-    deviation: float
-    identifiable: bool
-
-
-@dataclass(frozen=True, eq=False)
-class Accuracy:
-    """Errors of a model and noise of samples that are known before residuals are learned.
-
-    Attributes:
-        noise: noise of single samples, which estimators get separately; None: no noise.
-        of_fit: (nv) standard deviation of modelled torques in other postures [Nm or N].
-        largest_of_fit: (nv) the same in the worst posture, in which a robot may work permanently,
-            so thresholds use it [Nm or N].
-        residual: (nv) RMS residual of the model in slow motion; smaller noise does not require
-            another observer [Nm or N].
-        of_viscous: (nv) standard deviation of viscous friction; in faster motion than that of the
-            recordings it is an error per speed [Nms/rad or Ns/m].
-    """
-
-    noise: SampleNoise | None = None
-    of_fit: Array | float = 0.0
-    largest_of_fit: Array | float = 0.0
-    residual: Array | float = 0.0
-    of_viscous: Array | float = 0.0
 
 
 def correlation_factors(evaluation: Evaluation) -> Array:
@@ -99,32 +52,32 @@ def factors_of(left: Array, moves: NDArray[np.bool_], period: float) -> Array:
     return payload_identification.correlation_factors(moves * (left - mean), moves, memory)
 
 
-def covariances(problem: Problem) -> tuple[Array, Array]:
+def covariances(result: Identified) -> tuple[Array, Array]:
     """Covariances (n, n) of the unknowns: as they are, and with hardly known offsets.
 
     The prior of masses has the weight 1, independently of its weight in the fit. The second one
     shows what the motion identifies, without the prior of the offsets.
     """
-    fit, factors = problem.fit, correlation_factors(problem.train)
+    fit, factors = result.fit, correlation_factors(result.train)
     weights = fit.weights / (fit.sigma**2 * factors)[:, np.newaxis]
-    information, _ = normal_equations(fit.layout, grams(problem.equations, weights))
+    information, _ = normal_equations(fit.layout, grams(result.equations, weights))
     information = information + fit.prior.precision + fit.prior.divergence
     loose, own = information.copy(), fit.layout.each('offset')
     loose[own, own] += (OFFSET_PRIOR_SHARE - 1.0) * fit.prior.precision[own, own]
-    of_speed = np.outer(problem.of_speed, problem.of_speed)
+    of_speed = np.outer(result.of_speed, result.of_speed)
     return inverse(information) + of_speed, inverse(loose) + of_speed
 
 
-def parameters(problem: Problem, covariance: tuple[Array, Array]) -> list[Parameter]:
+def parameters(result: Identified, covariance: tuple[Array, Array]) -> list[Parameter]:
     """All parameters with their deviations: base parameters, then bodies, rotors, friction.
 
     If bodies are fixed to the description: only rotors and friction.
 
     Args:
-        problem: the identification.
+        result: the identification.
         covariance: its ``covariances``.
     """
-    fit, base = problem.fit, problem.maker.base
+    fit, base = result.fit, result.maker.base
     layout, inertial = fit.layout, slice(0, fit.layout.inertial)
     rows = np.vstack([base.combination, np.eye(layout.inertial)])
     names, units = (*base.expressions, *base.names), [base.units[i] for i in base.chosen]
@@ -143,25 +96,25 @@ def parameters(problem: Problem, covariance: tuple[Array, Array]) -> list[Parame
     ]
     first = len(base) + layout.bodies if fit.held else 0
     spread = np.sqrt(np.diag(covariance[0])[layout.inertial :])
-    return found[first:] + _friction_parameters(problem, spread)
+    return found[first:] + _friction_parameters(result, spread)
 
 
-def _friction_parameters(problem: Problem, spread: Array) -> list[Parameter]:
+def _friction_parameters(result: Identified, spread: Array) -> list[Parameter]:
     """Friction parameters of all joints, with standard deviations (5 nv) of the fit.
 
     For a joint that did not move, the value is that of the fit, which is the described one. The
     deviation includes all plausible friction, also that which may be part of the identified offset
     at rest.
     """
-    fit, moved = problem.fit, problem.moved
-    size = np.sqrt((problem.train.measured**2).mean(axis=0))
+    fit, moved = result.fit, result.moved
+    size = np.sqrt((result.train.measured**2).mean(axis=0))
     friction, found = spread.reshape(-1, len(FRICTION)).copy(), []
     # Uniform distributions with these bounds; viscous friction may reach the bound at 1 rad/s or
     # m/s.
-    dry = unmeasured_friction(problem.robot, fit.friction[:, 2])
+    dry = unmeasured_friction(result.robot, fit.friction[:, 2])
     unseen = np.stack([np.maximum(dry, fit.friction[:, 0]), dry, dry, dry], axis=1) / np.sqrt(3.0)
     friction[~moved, :4] = np.hypot(friction[~moved, :4], unseen[~moved])
-    for j, joint in enumerate(problem.robot.joint_names):
+    for j, joint in enumerate(result.robot.joint_names):
         carried = fit.loads[j]
         for k, name in enumerate(FRICTION):
             if name == 'load' and not carried:
@@ -178,16 +131,16 @@ def _friction_parameters(problem: Problem, spread: Array) -> list[Parameter]:
     return found
 
 
-def torque_deviations(problem: Problem, covariance: Array) -> tuple[Array, Array]:
+def torque_deviations(result: Identified, covariance: Array) -> tuple[Array, Array]:
     """(nv) RMS and (nv) maximum standard deviation of static torques in other postures [Nm or N].
 
     Postures are random in ``RANGE_FACTOR`` times the recorded ranges, within limits, and in all
     positions of a joint that did not move.
 
     Args:
-        problem, covariance: the identification, and the covariance (n, n) of its unknowns.
+        result, covariance: the identification, and the covariance (n, n) of its unknowns.
     """
-    layout, robot, stretches = problem.fit.layout, problem.robot, problem.stretches
+    layout, robot, stretches = result.fit.layout, result.robot, result.stretches
     lowest = np.min([one.position.min(axis=0) for one in stretches], axis=0)
     highest = np.max([one.position.max(axis=0) for one in stretches], axis=0)
     half = 0.5 * (RANGE_FACTOR - 1.0) * (highest - lowest)
@@ -196,7 +149,7 @@ def torque_deviations(problem: Problem, covariance: Array) -> tuple[Array, Array
     reached = np.array([np.minimum(wider[0], lowest), np.maximum(wider[1], highest)])
     anywhere = np.where(np.isfinite(limits), limits, 0.5 * (lowest + highest) + HALF_A_TURN)
     rng, zero = np.random.default_rng(2), np.zeros((POSTURES, robot.nv))
-    low, high = np.where(problem.moved, reached, anywhere)
+    low, high = np.where(result.moved, reached, anywhere)
     q = rng.uniform(low, high, zero.shape)
     rows = np.zeros((POSTURES, robot.nv, layout.count))
     rows[..., : layout.inertial] = with_rotors(robot.regressor(q, zero, zero), zero)

@@ -24,10 +24,9 @@ the load is the torque of bodies and rotors, the motor torque after friction, as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, TypeVar
+from itertools import chain
 
 import numpy as np
 import scipy
@@ -36,7 +35,7 @@ from numpy.typing import NDArray
 from dynamics_ros.algorithms.contact.unexplained import STANDS_AFTER
 from dynamics_ros.estimation.uncertainty.thresholds import motion_scales
 from dynamics_ros.identification.bodies.base_parameters import BaseParameters
-from dynamics_ros.identification.joint_states.clock import Stretch, regular_stretches
+from dynamics_ros.identification.joint_states.clock import regular_stretches
 from dynamics_ros.identification.joint_states.filters import LowPass, white_noise, with_velocities
 from dynamics_ros.identification.joint_states.samples import JointSamples, UnusableRecordingError
 from dynamics_ros.robot import Robot
@@ -60,8 +59,6 @@ def friction_columns(v: Array, speed: float, motion: Array | float) -> Array:
     fading = smooth * np.exp(-((v / (STRIBECK_VELOCITY * motion)) ** 2))
     return np.stack([v, np.ones_like(v), smooth - fading, fading], axis=-1)
 
-
-Kept = TypeVar('Kept')
 
 MAX_KEPT = 8_000_000
 """Largest number of numbers that a maker keeps; what exceeds them is computed when it is used."""
@@ -94,35 +91,20 @@ MIN_MOVING_ROWS = 20
 """Number of rows in motion from which rows at rest are weighted less."""
 
 
-@dataclass(frozen=True)
-class Filtering:
-    """Cutoff frequencies for all recordings of one identification.
-
-    Attributes:
-        narrow: cutoff of the filter for both sides of the equations [Hz].
-        wide: cutoff of the filter for positions, velocities, accelerations and efforts [Hz].
-    """
-
-    narrow: float
-    wide: float
-
-    @classmethod
-    def for_motion(cls, stretches: Sequence[Stretch]) -> Filtering:
-        """Cutoff frequencies from the bandwidth of the motion and the sampling rate."""
-        longest = max(stretches, key=len)
-        rate = 1.0 / longest.period
-        v = np.diff(longest.position, axis=0) / longest.period
-        window = np.hanning(len(v))[:, np.newaxis]
-        power = np.abs(np.fft.rfft((v - v.mean(axis=0)) * window, axis=0)) ** 2
-        total = power.sum(axis=0)
-        moved = (np.ptp(longest.position, axis=0) > 0.01) & (total > 0.0)
-        share = np.cumsum(power[:, moved], axis=0) / total[moved]
-        frequencies = np.fft.rfftfreq(len(v), longest.period)
-        highest = [frequencies[min(int(np.searchsorted(s, 0.95)), len(s) - 1)] for s in share.T]
-        usual = float(np.quantile(highest, 0.75)) if highest else 0.0
-        narrow = float(np.clip(CUTOFF_RATIO * usual, MIN_CUTOFF, MAX_CUTOFF))
-        narrow = min(narrow, 0.2 * rate)
-        return cls(narrow, min(2.0 * narrow, 0.42 * rate))
+def cutoff_for(stretches: Sequence[JointSamples]) -> float:
+    """Cutoff of the narrow filter from the bandwidth of the motion and the sampling rate [Hz]."""
+    longest = max(stretches, key=len)
+    v = np.diff(longest.position, axis=0) / longest.period
+    window = np.hanning(len(v))[:, np.newaxis]
+    power = np.abs(np.fft.rfft((v - v.mean(axis=0)) * window, axis=0)) ** 2
+    total = power.sum(axis=0)
+    moved = (np.ptp(longest.position, axis=0) > 0.01) & (total > 0.0)
+    share = np.cumsum(power[:, moved], axis=0) / total[moved]
+    frequencies = np.fft.rfftfreq(len(v), longest.period)
+    highest = [frequencies[min(int(np.searchsorted(s, 0.95)), len(s) - 1)] for s in share.T]
+    usual = float(np.quantile(highest, 0.75)) if highest else 0.0
+    narrow = float(np.clip(CUTOFF_RATIO * usual, MIN_CUTOFF, MAX_CUTOFF))
+    return min(narrow, 0.2 / longest.period)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +128,16 @@ class Chunk:
     effort: Array
     standing: NDArray[np.bool_]
     further: Array
+
+    @classmethod
+    def joined(cls, chunks: Iterable[Chunk]) -> Chunk:
+        """One chunk of several, one after another."""
+        parts = zip(*(vars(chunk).values() for chunk in chunks), strict=True)
+        return cls(*map(np.concatenate, parts))
+
+    def rows(self, rows: slice) -> Chunk:
+        """Part of the chunk."""
+        return Chunk(*(x[rows] for x in vars(self).values()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,24 +179,31 @@ class Equations:
 
 
 @dataclass(frozen=True, eq=False)
-class Smoothed:
-    """A stretch after the wide filter, at the rate at which regressors are computed.
+class Filtered:
+    """Samples of a stretch after the filters, for any friction curve, effort scale and load.
 
     Attributes:
-        time: (n) stamps [s].
-        period: sampling period [s].
-        q, v, a: (n, nv) positions and their derivatives.
+        narrow: filter of both sides of the equations, from samples to rows.
+        time: (n) time of the rows since the start of the recording [s].
+        q, v, a: (m, nv) positions and their derivatives after the wide filter, by sample.
+        inertial: (n, nv, b) columns of base parameters.
         effort: (n, nv) efforts as reported.
         standing: (n, nv) whether joints are at rest.
     """
 
+    narrow: LowPass
     time: Array
-    period: float
     q: Array
     v: Array
     a: Array
+    inertial: Array
     effort: Array
     standing: NDArray[np.bool_]
+
+    @property
+    def size(self) -> int:
+        """Number of kept numbers."""
+        return sum(x.size for x in vars(self).values() if isinstance(x, np.ndarray))
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,25 +213,27 @@ class EquationMaker:
     Attributes:
         robot: robot of the regressor.
         base: its base parameters.
-        filtering: cutoff frequencies.
+        cutoff: cutoff of the narrow filter, the same for all recordings [Hz].
+        wide: cutoff of the wide filter [Hz].
         scale: (nv) torque per unit of reported effort.
         friction_velocity: speed at which dry friction reaches 76 % [rad/s].
         load: (nv, b) base parameters that give the torque which each joint carries, from a previous
             fit; zero for joints without load-dependent friction. None: no such friction.
         further: function of q, v, a (n, nv each) that returns additional columns
             (n, nv, m); None: m is 0.
-        store: filtered columns for makers of the same recordings and filters; None: none are kept.
+        store: filtered recordings, for makers with the same filters; None: none are kept.
         fused: whether fast motion comes from velocities (``with_velocities``).
     """
 
     robot: Robot
     base: BaseParameters
-    filtering: Filtering
+    cutoff: float
+    wide: float
     scale: Array
     friction_velocity: float = FRICTION_VELOCITY
     load: Array | None = None
     further: Callable[[Array, Array, Array], Array] | None = None
-    store: dict[Any, Any] | None = None
+    store: dict[JointSamples, list[Filtered]] | None = None
     fused: bool = True
 
     def chunks(self, samples: JointSamples) -> Iterator[Chunk]:
@@ -242,13 +243,26 @@ class EquationMaker:
             UnusableRecordingError: it is shorter than the filters.
         """
         found = 0
-        stretches = regular_stretches(samples)
-        length = max(MIN_BLOCK_DURATION, samples.duration / MAX_BLOCKS)
-        for stretch in stretches:
-            for chunk in self._chunks_of_stretch(stretch, length, samples.time.min()):
-                found += len(chunk.time)
-                yield chunk
+        for part in self.filtered(samples):
+            narrow, found = part.narrow, found + len(part.time)
+            friction = friction_columns(part.v, self.friction_velocity, motion_scales(self.robot))
+            friction = narrow(friction)
+            load = np.zeros(part.inertial.shape[1:]) if self.load is None else self.load
+            carried = np.abs(np.einsum('tjb,jb->tj', part.inertial, load))
+            # Both parts of dry friction together are the direction of the motion.
+            grows = carried * friction[..., 2:].sum(axis=-1)
+            friction = np.concatenate([friction, grows[..., np.newaxis]], axis=-1)
+            further = np.zeros((*friction.shape[:2], 0))
+            if self.further is not None:
+                further = narrow(self.further(part.q, part.v, part.a))
+            speed = part.v[narrow.centers(len(part.v))]
+            effort = part.effort * self.scale
+            whole = Chunk(part.time, speed, part.inertial, friction, effort, part.standing, further)
+            step = self._block(samples, narrow)
+            for begin in range(0, len(part.time), step):
+                yield whole.rows(slice(begin, begin + step))
         if found < 5:
+            stretches = regular_stretches(samples)
             longest = max((len(one) * one.period for one in stretches), default=0.0)
             raise UnusableRecordingError(
                 f'{samples.source}: {longest:.1f} s without a gap are too short'
@@ -284,98 +298,62 @@ class EquationMaker:
             np.array(still),
         )
 
-    def smoothed(self, stretch: Stretch) -> Smoothed:
-        """A stretch after the wide filter, with efforts as reported."""
-        every = max(1, int(1.0 / (MIN_RATE * stretch.period)))
-        wide = LowPass(stretch.period, self.filtering.wide, every)
-        position = stretch.position
-        if self.fused:
-            position = with_velocities(stretch, self.filtering.narrow)
-        q, v, a = (wide(position, derivative) for derivative in (0, 1, 2))
-        time = stretch.start + stretch.period * wide.centers(len(stretch)).astype(np.float64)
-        period = stretch.period * every
-        standing = _standing(self.robot, stretch, wide, v, period)
-        return Smoothed(time, period, q, v, a, wide(stretch.effort), standing)
+    def filtered(self, samples: JointSamples) -> Iterable[Filtered]:
+        """Filtered parts of a recording; computed once unless they are too large to keep."""
+        if self.store is None:
+            return self._filtered(samples)
+        if samples not in self.store:
+            kept: list[Filtered] = []
+            rest = self._filtered(samples)
+            room = MAX_KEPT - sum(part.size for parts in self.store.values() for part in parts)
+            for part in rest:
+                kept.append(part)
+                room -= part.size
+                if room < 0:
+                    return chain(kept, rest)
+            self.store[samples] = kept
+        return self.store[samples]
 
-    def narrow_filter(self, period: float) -> LowPass:
-        """Filter for both sides of the equations, with one row per half period of its cutoff."""
-        cutoff = self.filtering.narrow
-        return LowPass(period, cutoff, max(1, int(0.5 / (cutoff * period))))
-
-    def _chunks_of_stretch(self, stretch: Stretch, length: float, origin: float) -> Iterator[Chunk]:
-        smooth = self._kept(('smoothed', stretch), partial(self.smoothed, stretch))
-        narrow = self.narrow_filter(smooth.period)
-        total = narrow.count(len(smooth.time))
-        step = max(1, round(length / (narrow.every * smooth.period)))
-        # Several blocks are filtered at once, because filter windows extend beyond a block.
-        for first in range(0, total, BLOCKS_AT_ONCE * step):
-            last = min(total, first + BLOCKS_AT_ONCE * step)
-            taken = slice(first * narrow.every, (last - 1) * narrow.every + 2 * narrow.half + 1)
-            columns = self._kept(
-                ('columns', stretch, first, last), partial(self._columns, smooth, narrow, taken)
-            )
-            v = smooth.v[taken], self.friction_velocity, motion_scales(self.robot)
-            friction = narrow(friction_columns(*v))
-            load = np.zeros(columns.inertial.shape[1:]) if self.load is None else self.load
-            carried = np.abs(np.einsum('tjb,jb->tj', columns.inertial, load))
-            # Both parts of dry friction together are the direction of the motion.
-            grows = carried * friction[..., 2:].sum(axis=-1)
-            friction = np.concatenate([friction, grows[..., np.newaxis]], axis=-1)
-            further = np.zeros((*friction.shape[:2], 0))
-            if self.further is not None:
-                further = narrow(self.further(*(x[taken] for x in (smooth.q, smooth.v, smooth.a))))
-            centers = slice(first * narrow.every + narrow.half, taken.stop - narrow.half)
-            time = smooth.time[centers][:: narrow.every] - origin
-            speed = smooth.v[centers][:: narrow.every]
-            effort = columns.effort * self.scale
-            for begin in range(0, last - first, step):
-                own = slice(begin, begin + step)
-                yield Chunk(
-                    time[own],
-                    speed[own],
-                    columns.inertial[own],
-                    friction[own],
-                    effort[own],
-                    columns.standing[own],
-                    further[own],
+    def _filtered(self, samples: JointSamples) -> Iterator[Filtered]:
+        origin = samples.time.min()
+        for stretch in regular_stretches(samples):
+            every = max(1, int(1.0 / (MIN_RATE * stretch.period)))
+            wide = LowPass(stretch.period, self.wide, every)
+            position = stretch.position
+            if self.fused:
+                position = with_velocities(stretch, self.cutoff)
+            states = [wide(position, derivative) for derivative in (0, 1, 2)]
+            period, cutoff = stretch.period * every, self.cutoff
+            standing = _standing(self.robot, stretch, wide, states[1], period)
+            time = (stretch.time - origin)[wide.centers(len(stretch))]
+            effort = wide(stretch.effort)
+            # One row per half period of the cutoff.
+            narrow = LowPass(period, cutoff, max(1, int(0.5 / (cutoff * period))))
+            total = narrow.count(len(time))
+            # Several blocks are filtered at once, because filter windows extend beyond a block.
+            step = BLOCKS_AT_ONCE * self._block(samples, narrow)
+            for first in range(0, total, step):
+                last = min(total, first + step)
+                begin = first * narrow.every
+                taken = slice(begin, (last - 1) * narrow.every + 2 * narrow.half + 1)
+                q, v, a = (x[taken] for x in states)
+                yield Filtered(
+                    narrow,
+                    time[taken][narrow.centers(len(q))],
+                    *(q, v, a),
+                    narrow(self.base.columns(self.robot.regressor(q, v, a), a)),
+                    narrow(effort[taken]),
+                    np.abs(narrow(standing[taken].astype(np.float64))) > STANDING_SHARE,
                 )
 
-    def _columns(self, smooth: Smoothed, narrow: LowPass, taken: slice) -> _Columns:
-        """Filtered columns of samples of a stretch that do not depend on scale and load."""
-        q, v, a, effort = (getattr(smooth, name)[taken] for name in ('q', 'v', 'a', 'effort'))
-        Y = narrow(self.base.columns(self.robot.regressor(q, v, a), a))
-        still = np.abs(narrow(smooth.standing[taken].astype(np.float64))) > STANDING_SHARE
-        return _Columns(Y, narrow(effort), still)
-
-    def _kept(self, key: tuple[Any, ...], made: Callable[[], Kept]) -> Kept:
-        """What was made before under a key, with the same robot and filters, or made now."""
-        if self.store is None:
-            return made()
-        if key in self.store:
-            found: Kept = self.store[key]
-            return found
-        value = made()
-        kept = (x for one in (value, *self.store.values()) for x in vars(one).values())
-        if sum(x.size for x in kept if isinstance(x, np.ndarray)) <= MAX_KEPT:
-            self.store[key] = value
-        return value
-
-
-@dataclass(frozen=True, eq=False)
-class _Columns:
-    """Columns of samples of a stretch, for any effort scale and load.
-
-    Attributes:
-        inertial, effort, standing: as in ``Chunk``, with efforts as reported.
-    """
-
-    inertial: Array
-    effort: Array
-    standing: NDArray[np.bool_]
+    def _block(self, samples: JointSamples, narrow: LowPass) -> int:
+        """Number of rows of a block."""
+        length = max(MIN_BLOCK_DURATION, samples.duration / MAX_BLOCKS)
+        return max(1, round(length / (narrow.every * narrow.period)))
 
 
 def _standing(
-    robot: Robot, stretch: Stretch, wide: LowPass, v: Array, period: float
+    robot: Robot, stretch: JointSamples, wide: LowPass, v: Array, period: float
 ) -> NDArray[np.bool_]:
     """(n, nv) whether joints are at rest, by velocities (n, nv) after a filter."""
     noise = wide.gain(1) * white_noise(stretch.position)

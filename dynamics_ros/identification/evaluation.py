@@ -1,11 +1,12 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Record of an identification, residuals of its fit, and the effort model of the drives."""
+"""Result of an identification, residuals of its fit, and the effort model of the drives."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +16,10 @@ from dynamics_ros.estimation import EffortModel
 from dynamics_ros.estimation.effort_model import MAX_LOAD_FRICTION
 from dynamics_ros.robot import Robot
 
-from .equations import STRIBECK_VELOCITY, EquationMaker, Equations
+from .bodies import pseudo_inertia
+from .equations import STRIBECK_VELOCITY, Chunk, EquationMaker, Equations
 from .fit import Fit, weighed
-from .joint_states.clock import Stretch
+from .joint_states.noise import SampleNoise
 from .joint_states.samples import JointSamples
 
 Array = NDArray[np.float64]
@@ -83,14 +85,16 @@ def evaluate(maker: EquationMaker, fit: Fit, samples: JointSamples) -> Evaluatio
         UnusableRecordingError: it is shorter than the filters.
     """
     columns, b = fit.layout.columns_of(fit.x), len(maker.base)
-    parts = []
-    for chunk in maker.chunks(samples):
+
+    def part(chunk: Chunk) -> tuple[Any, ...]:
         rigid = chunk.inertial @ columns[0, :b]
         friction = np.einsum('njk,jk->nj', chunk.friction, columns[:, b:])
         own = chunk.effort, rigid + friction, chunk.effort - rigid, chunk.standing
-        parts.append(Evaluation(chunk.time, chunk.v, *own))
-    joined = Evaluation.joined(parts)
-    return replace(joined, time=np.concatenate([part.time for part in parts]))
+        return chunk.time, chunk.v, *own
+
+    # One chunk after the other: their columns together may take too much memory.
+    parts = zip(*map(part, maker.chunks(samples)), strict=True)
+    return Evaluation(*map(np.concatenate, parts))
 
 
 def effort_model_of(maker: EquationMaker, fit: Fit) -> EffortModel:
@@ -110,29 +114,77 @@ def effort_model_of(maker: EquationMaker, fit: Fit) -> EffortModel:
     )
 
 
+@dataclass(frozen=True)
+class Parameter:
+    """An identified parameter.
+
+    Attributes:
+        name: quantity, with its link or joint.
+        kind: 'base', 'body', 'rotor' or 'friction'.
+        unit: unit of value and deviation.
+        value: identified value.
+        deviation: standard deviation.
+        identifiable: whether the motion identifies it; otherwise the value is that of the
+            description, changed by its correlation with other parameters.
+    """
+
+    name: str
+    kind: str
+    unit: str
+    value: float
+    deviation: float
+    identifiable: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Accuracy:
+    """Errors of a model and noise of samples that are known before residuals are learned.
+
+    Attributes:
+        noise: noise of single samples, which estimators get separately; None: no noise.
+        of_fit: (nv) standard deviation of modelled torques in other postures [Nm or N].
+        largest_of_fit: (nv) the same in the worst posture, in which a robot may work permanently,
+            so thresholds use it [Nm or N].
+        residual: (nv) RMS residual of the model in slow motion; smaller noise does not require
+            another observer [Nm or N].
+        of_viscous: (nv) standard deviation of viscous friction; in faster motion than that of the
+            recordings it is an error per speed [Nms/rad or Ns/m].
+    """
+
+    noise: SampleNoise | None = None
+    of_fit: Array | float = 0.0
+    largest_of_fit: Array | float = 0.0
+    residual: Array | float = 0.0
+    of_viscous: Array | float = 0.0
+
+
 OPTIONAL = ('units', 'mounting', 'velocities', 'weights', 'curve', 'load', 'rest')
 """Mechanisms that can be left out, as by ``scripts/bench identification --part ablation``."""
 
 
 @dataclass(eq=False)
-class Problem:
-    """An identification. Stages add to the fields below ``without``.
+class Identified:
+    """Identification of a robot. Stages fill the fields below ``without`` one after another.
 
     Attributes:
         robot: described robot with a fixed base and joints of one coordinate.
-        recordings: recordings of its joints in its order.
+        recordings: recordings of its joints in its order; none in the end.
         held: whether bodies are fixed to the description.
         scale: (nv) torque per unit of reported effort; None: it is estimated.
         without: names of ``OPTIONAL`` mechanisms that are left out.
-        stretches: the recordings at equal time steps, divided at gaps.
+        stretches: the recordings at equal time steps, divided at gaps; none in the end.
         moved: (nv) whether joints move.
         maker: source of the equations, with filters, effort scale, friction curve and load.
-        equations: equations of all recordings.
+        equations: equations of all recordings; deleted in the end.
         fit: the fitted unknowns.
         of_speed: (n) standard deviation of the unknowns due to that of the friction speed, with the
             signs of their correlation.
+        effort_model: meaning of reported efforts, with friction and rotors.
         train: residuals on the recordings.
+        parameters: all parameters with their standard deviations.
         findings: one sentence for each fact that a user should know.
+        noise: noise of single samples.
+        accuracy: known errors of the model, and noise of the samples.
     """
 
     robot: Robot
@@ -140,19 +192,42 @@ class Problem:
     held: bool = False
     scale: Array | None = None
     without: Collection[str] = ()
-    stretches: list[Stretch] = field(default_factory=list, init=False)
+    stretches: list[JointSamples] = field(default_factory=list, init=False)
     moved: NDArray[np.bool_] = field(init=False)
     maker: EquationMaker = field(init=False)
     equations: Equations = field(init=False)
     fit: Fit = field(init=False)
     of_speed: Array | float = field(default=0.0, init=False)
+    effort_model: EffortModel = field(init=False)
     train: Evaluation = field(init=False)
+    parameters: list[Parameter] = field(init=False)
     findings: list[str] = field(default_factory=list, init=False)
+    noise: SampleNoise = field(init=False)
+    accuracy: Accuracy = field(init=False)
 
     def __post_init__(self) -> None:
         unknown = sorted(set(self.without) - set(OPTIONAL))
         if unknown:
             raise InvalidArgumentError('without', ', '.join(unknown), ', '.join(OPTIONAL))
+
+    @property
+    def bodies(self) -> Array:
+        """(bodies, 10) inertial parameters, in the order of ``robot.body_names``."""
+        return self.fit.bodies
+
+    @property
+    def consistent(self) -> bool:
+        """Whether the inertial parameters are physically consistent."""
+        return pseudo_inertia.consistent(self.bodies)
+
+    def deviations(self, name: str) -> Array:
+        """(nv) standard deviations of 'offset', 'viscous' or 'coulomb' [Nm, Nms/rad, N or Ns/m]."""
+        by_name = {one.name: one.deviation for one in self.parameters}
+        return np.array([by_name[f'{name} {joint}'] for joint in self.robot.joint_names])
+
+    def evaluate(self, samples: JointSamples) -> Evaluation:
+        """Residuals on another recording."""
+        return evaluate(self.maker, self.fit, samples)
 
     def uses(self, mechanism: str) -> bool:
         """Whether an optional mechanism is used."""
@@ -164,6 +239,5 @@ class Problem:
 
     def refit(self, loads: Array | None = None) -> None:
         """Weigh and fit the equations, with loads (nv) of joints that have such friction."""
-        self.fit = weighed(
-            self.maker, self.equations, self.moved, self.held, loads, self.uses('weights')
-        )
+        robust = self.uses('weights')
+        self.fit = weighed(self.maker, self.equations, self.moved, self.held, loads, robust)

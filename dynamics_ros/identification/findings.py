@@ -7,11 +7,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.robot import Robot
-
 from .equations import Equations
-from .evaluation import Problem
+from .evaluation import Identified
 from .fit import UNEXPLAINED, Fit
+from .joint_states.joint_matching import named
 from .joint_states.samples import UnusableRecordingError
 
 Array = NDArray[np.float64]
@@ -25,14 +24,14 @@ LARGE_RESIDUAL = 0.1
 """Unexplained share of the efforts from which it is reported."""
 
 
-def resting(problem: Problem) -> list[str]:
+def resting(result: Identified) -> list[str]:
     """A sentence on joints that do not move.
 
     Raises:
         UnusableRecordingError: no joint moves.
     """
-    names = named(problem.robot, ~problem.moved)
-    if not problem.moved.any():
+    names = named(result.robot, ~result.moved)
+    if not result.moved.any():
         raise UnusableRecordingError('no joint moves in the recording; record a motion of all')
     if not names:
         return []
@@ -43,29 +42,24 @@ def resting(problem: Problem) -> list[str]:
     ]
 
 
-def named(robot: Robot, chosen: NDArray[np.bool_]) -> str:
-    """Names of chosen joints (nv), as text."""
-    return ', '.join(name for name, c in zip(robot.joint_names, chosen, strict=True) if c)
-
-
-def constant_efforts(problem: Problem) -> list[str]:
+def constant_efforts(result: Identified) -> list[str]:
     """A sentence on moving joints with constant effort.
 
     Raises:
         UnusableRecordingError: there are such joints and masses are identified, which would be
             wrong; or all moving joints are such joints.
     """
-    varying = np.max([np.ptp(one.effort, axis=0) for one in problem.stretches], axis=0) > 0.0
-    constant = problem.moved & ~varying
+    varying = np.max([np.ptp(one.effort, axis=0) for one in result.stretches], axis=0) > 0.0
+    constant = result.moved & ~varying
     if not constant.any():
         return []
-    listed = f'the efforts of {named(problem.robot, constant)} never change while these joints move'
-    if (constant == problem.moved).all():
+    listed = f'the efforts of {named(result.robot, constant)} never change while these joints move'
+    if (constant == result.moved).all():
         raise UnusableRecordingError(
             f'{listed}: the driver does not report them (a joint_state_broadcaster needs the state '
             'interface "effort")'
         )
-    if not problem.held:
+    if not result.held:
         raise UnusableRecordingError(
             f'{listed}: the driver does not report them, so that masses would be wrong; if they '
             'carry nothing, such as fingers, leave them out (--lock NAME=POSITION)'
@@ -73,9 +67,9 @@ def constant_efforts(problem: Problem) -> list[str]:
     return [f'{listed}: the driver may not report them']
 
 
-def brief(problem: Problem) -> list[str]:
+def brief(result: Identified) -> list[str]:
     """A sentence on recordings that are too short to predict other motion."""
-    duration = sum(len(one) * one.period for one in problem.stretches)
+    duration = sum(len(one) * one.period for one in result.stretches)
     if duration >= MIN_DURATION:
         return []
     return [
@@ -91,9 +85,9 @@ def usual_share(fit: Fit, equations: Equations) -> float:
     return float(np.sqrt((fit.sigma**2).mean()) / max(size, 1e-12))
 
 
-def much_left_over(problem: Problem) -> list[str]:
+def much_left_over(result: Identified) -> list[str]:
     """A sentence if the residual is larger than usual for robots with gears."""
-    share = usual_share(problem.fit, problem.equations)
+    share = usual_share(result.fit, result.equations)
     if share < LARGE_RESIDUAL:
         return []
     return [
@@ -102,12 +96,12 @@ def much_left_over(problem: Problem) -> list[str]:
     ]
 
 
-def unexplained_times(problem: Problem) -> list[str]:
+def unexplained_times(result: Identified) -> list[str]:
     """Sentences on blocks that the model does not explain, such as pushes."""
-    far, found = problem.fit.departures > UNEXPLAINED, []
+    far, found = result.fit.departures > UNEXPLAINED, []
     for block in np.flatnonzero(far.any(axis=0)):
-        names = named(problem.robot, far[:, block])
-        found.append(f'{problem.fit.begins[block]:.1f} s ({names})')
+        names = named(result.robot, far[:, block])
+        found.append(f'{result.fit.begins[block]:.1f} s ({names})')
     if not found:
         return []
     times = ', '.join(found[:5])

@@ -20,7 +20,7 @@ so it does not depend on the masses of the description.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -32,9 +32,11 @@ from dynamics_ros.model import ROOT
 from dynamics_ros.robot import Robot
 from dynamics_ros.spatial import Inertia, Matrix3, Vector3
 
-from .equations import MIN_MOVING_ROWS
+from .equations import MIN_MOVING_ROWS, Chunk
+from .evaluation import Identified
 from .fit import FRICTION, share_at_rest
-from .identify import Identified, identify
+from .identify import identify
+from .joint_states.joint_matching import named
 from .joint_states.samples import JointSamples, UnusableRecordingError
 from .random_effects import GROUPS, MixedEquations, UnmodelledFriction, estimated
 
@@ -45,9 +47,6 @@ DRIFT, MIN_DRIFT = 0.2, 0.01
 
 LIGHT = 2.0
 """Deviations that a mass has to be off zero by."""
-
-LEVELS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
-"""rad/s or m/s between which residuals have one deviation: they are larger where joints turn."""
 
 CARRIED = 0.3
 """Least share of its own weight in the efforts of a joint that shows the unit of efforts."""
@@ -75,13 +74,9 @@ class Payload:
         mass: kg.
         center_of_mass: (3) in the frame [m].
         mass_deviation, center_of_mass_deviation: standard deviations.
-        parameters: inertial parameters (10) in the frame, about its origin.
-        covariance: (10, 10) their covariance, without that of the unit of efforts.
         own_weight: weight of the robot by the recordings over that of its description, at the
             joints that tell the payload; not 1 if masses or the unit of efforts are not as
             described, so deviations of the mass include its difference from 1.
-        unit_deviation: the part of the deviation of the mass that is of this difference, over the
-            mass.
     """
 
     frame: str
@@ -89,10 +84,7 @@ class Payload:
     center_of_mass: Array
     mass_deviation: float
     center_of_mass_deviation: Array
-    parameters: Array
-    covariance: Array
-    own_weight: float = 1.0
-    unit_deviation: float = 0.0
+    own_weight: float
 
 
 @dataclass(frozen=True)
@@ -136,7 +128,6 @@ def identify_with_payload(
     empty: Sequence[JointSamples],
     loaded: Sequence[JointSamples],
     frame: str,
-    scale: Array | None = None,
 ) -> tuple[Identified, Payload]:
     """The empty robot, and what it holds in some of its recordings.
 
@@ -144,7 +135,6 @@ def identify_with_payload(
         robot: as described, without the payload.
         empty, loaded: recordings of it without and with the payload.
         frame: what the payload is fixed to.
-        scale: (nv) torque per unit of reported effort; None: it is estimated.
 
     Raises:
         UnknownFrameError: no such frame.
@@ -152,20 +142,8 @@ def identify_with_payload(
             interchanged.
     """
     body = _carrier(robot, frame)
-    first = identify(robot, empty, scale=scale)
-    payload = _payload(first, empty, loaded, frame, body)
-    if payload.mass < -LIGHT * np.sqrt(payload.covariance[0, 0]):
-        raise UnusableRecordingError(
-            f'the robot carries {-payload.mass:.2f} kg less with the payload than without: the '
-            'last recording has to be the one with it; exchange the recordings, or repeat both runs'
-        )
-    if payload.mass < LIGHT * payload.mass_deviation:
-        raise UnusableRecordingError(
-            f'the two recordings differ by {payload.mass:.3f} kg with a deviation of '
-            f'{payload.mass_deviation:.3f} kg at {frame!r}: no payload is told; move the joints '
-            'that carry it'
-        )
-    return first, payload
+    first = identify(robot, empty)
+    return first, _payload(first, empty, loaded, frame, body)
 
 
 def identify_drive_gains(
@@ -184,7 +162,7 @@ def identify_drive_gains(
     """
     body = _carrier(robot, load.frame)
     first = identify(robot, empty)
-    gains = _gains(first, _Rows.of(first, empty, loaded), load, body)
+    gains = _gains(first, _Runs.of(first, empty, loaded), load, body)
     if not gains.told.any():
         raise UnusableRecordingError(
             f'no joint tells {load.mass:g} kg at {load.frame!r} from nothing: take a heavier load, '
@@ -192,7 +170,7 @@ def identify_drive_gains(
         )
     opposite = gains.told & (np.sign(gains.gain) != np.sign(first.effort_model.scale))
     if opposite.any():
-        odd = ', '.join(name for name, bad in zip(robot.joint_names, opposite, strict=True) if bad)
+        odd = named(robot, opposite)
         center = ', '.join(f'{x:g}' for x in load.center)
         raise UnusableRecordingError(
             f'the robot seems to carry less with the load than without at {odd}: the last '
@@ -211,93 +189,62 @@ def _carrier(robot: Robot, frame: str) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class _Rows:
-    """Rows of two runs, one after the other.
+class _Runs:
+    """Rows of two runs, one after the other, times the root of how much each counts.
 
     Attributes:
-        inertial: (nv, n, b) columns of base parameters.
-        friction: (nv, n, 5) columns of modelled friction.
-        unmodelled: (nv, n, m) those of friction beyond the model.
+        equations: with the columns of base parameters and of modelled friction (nv, n, b + 5) as
+            fixed ones, and those of friction beyond the model as random ones.
         direction: (nv, n) of the motion, 1 or -1 where it is fast.
-        effort: (nv, n) efforts times their scale.
-        level: (nv, n) number of the speed between ``LEVELS``, from 1; 0 for joints at rest.
-        share: (nv, n) how much a row counts, 1 while the joint moves.
         loaded: (n, 1) 1 for rows of the run with the load, else 0.
-        period: of the rows [s].
         drift: (nv, 5) how much friction may differ between the runs [as the friction of a fit].
     """
 
-    inertial: Array
-    friction: Array
-    unmodelled: Array
+    equations: MixedEquations
     direction: Array
-    effort: Array
-    level: NDArray[np.int64]
-    share: Array
     loaded: Array
-    period: float
     drift: Array
 
     @classmethod
     def of(
         cls, first: Identified, empty: Sequence[JointSamples], loaded: Sequence[JointSamples]
-    ) -> _Rows:
+    ) -> _Runs:
         """The rows of recordings, with the filters and the friction curve of an identification."""
         fit = first.fit
         positions = np.concatenate([samples.position for samples in (*empty, *loaded)])
         extremes = positions.min(axis=0), positions.max(axis=0)
         functions = UnmodelledFriction(*extremes, first.maker.friction_velocity)
         maker = replace(first.maker, further=lambda q, v, _: functions(q, v))
-        runs = []
+        chunks, counts = list[Chunk](), []
         for run in (empty, loaded):
-            chunks = [chunk for samples in run for chunk in maker.chunks(samples)]
-            runs.append(chunks[:: 1 + sum(len(chunk.time) for chunk in chunks) // MAX_ROWS])
-        chunks = [chunk for run in runs for chunk in run]
-        enough = sum((~chunk.standing).sum(axis=0) for chunk in chunks) >= MIN_MOVING_ROWS
+            own = [chunk for samples in run for chunk in maker.chunks(samples)]
+            own = own[:: 1 + sum(len(chunk.time) for chunk in own) // MAX_ROWS]
+            counts.append(sum(len(chunk.time) for chunk in own))
+            chunks += own
+        rows = Chunk.joined(chunks)
+        enough = (~rows.standing).sum(axis=0) >= MIN_MOVING_ROWS
         holds = fit.dry_friction / fit.sigma * enough * first.moved
-        shares = [share_at_rest(holds * c.standing, c.standing.sum(axis=0)) for c in chunks]
-
-        def joined(parts: Iterable[Array]) -> Array:
-            return np.concatenate(list(parts)).swapaxes(0, 1)
-
-        further, share = joined(chunk.further for chunk in chunks), joined(shares)
-        speed = np.abs(joined(chunk.v for chunk in chunks))
+        share = np.concatenate(
+            [share_at_rest(holds * one.standing, one.standing.sum(axis=0)) for one in chunks]
+        )
+        root = np.sqrt(share)[..., np.newaxis]
+        equations = MixedEquations(
+            fixed=(np.concatenate([rows.inertial, rows.friction], axis=-1) * root).swapaxes(0, 1),
+            random=(rows.further[..., :-1] * first.moved[:, np.newaxis] * root).swapaxes(0, 1),
+            right=(rows.effort * root[..., 0]).T,
+            noisy=(share == 1.0).T,
+            groups=GROUPS,
+            precision=np.eye(0),
+            pull=np.zeros(0),
+            period=float(np.median(np.diff(rows.time))),
+        )
         friction = np.abs(fit.friction)
         size = np.sqrt((first.train.measured**2).mean(axis=0))
         drift = DRIFT * friction + MIN_DRIFT * size[:, np.newaxis] + 1e-9
         drift[:, 1] += DRIFT * friction[:, 2]
         drift[:, 4] = DRIFT * friction[:, 4] + MIN_DRIFT
-        return cls(
-            joined(chunk.inertial for chunk in chunks),
-            joined(chunk.friction for chunk in chunks),
-            further[..., :-1] * first.moved[:, np.newaxis, np.newaxis],
-            further[..., -1],
-            joined(chunk.effort for chunk in chunks),
-            np.where(share == 1.0, 1 + np.searchsorted(LEVELS, speed), 0),
-            share,
-            np.repeat([0.0, 1.0], [sum(len(c.time) for c in run) for run in runs])[:, np.newaxis],
-            float(np.median(np.diff(np.concatenate([chunk.time for chunk in chunks])))),
-            drift,
-        )
-
-    def equations(
-        self, fixed: Array, precision: Array, pull: Array, further: Array | None = None
-    ) -> MixedEquations:
-        """Equations with columns (nv, n, N) of unknowns that have a prior.
-
-        Args:
-            fixed: the columns.
-            precision, pull: (N, N), (N) of the prior.
-            further: (nv, n) column of one more random effect, which has a variance of its own.
-        """
-        random, groups, root = self.unmodelled, GROUPS, np.sqrt(self.share)[..., np.newaxis]
-        if further is not None:
-            random = np.concatenate([random, further[..., np.newaxis]], axis=-1)
-            groups = np.append(groups, groups.max() + 1)
-        effort = self.effort * root[..., 0]
-        return MixedEquations(
-            fixed * root, random * root, effort, self.level, groups, precision, pull, self.period
-        )
+        with_load = np.repeat([0.0, 1.0], counts)[:, np.newaxis]
+        return cls(equations, rows.further[..., -1].T, with_load, drift)
 
 
 def _payload(
@@ -307,26 +254,34 @@ def _payload(
     frame: str,
     body: int,
 ) -> Payload:
-    """Payload from the unknowns of the robot, its friction, the drift of friction, and the load."""
+    """Payload from the unknowns of the robot, its friction, the drift of friction, and the load.
+
+    Raises:
+        UnusableRecordingError: the mass is unknown, or the runs are interchanged.
+    """
     robot, maker, fit = first.robot, first.maker, first.fit
-    layout, n, rows = fit.layout, fit.layout.count, _Rows.of(first, empty, loaded)
+    layout, n, runs = fit.layout, fit.layout.count, _Runs.of(first, empty, loaded)
+    equations, drift = runs.equations, runs.drift
+    own, friction = np.split(equations.fixed, [len(maker.base)], axis=-1)
     into = maker.base.combination[:, 10 * body : 10 * body + 10] @ parameter_map(robot, frame)
-    fixed = np.zeros((*rows.effort.shape, n + rows.drift.size + 10))
-    fixed[..., : layout.inertial] = rows.inertial @ maker.base.combination
-    for joint, friction in enumerate(rows.friction):
-        own = layout.friction(joint)
-        drifting = slice(own.start + rows.drift.size, own.stop + rows.drift.size)
-        fixed[joint, :, own], fixed[joint, :, drifting] = friction, friction * rows.loaded
-    fixed[..., -10:] = rows.inertial @ into * rows.loaded
-    precision = np.diag(np.concatenate([np.zeros(n), rows.drift.ravel() ** -2.0, HEAVIEST**-2.0]))
+    fixed = np.zeros((*equations.right.shape, n + drift.size + 10))
+    fixed[..., : layout.inertial] = own @ maker.base.combination
+    for joint, columns in enumerate(friction):
+        place = layout.friction(joint)
+        drifting = slice(place.start + drift.size, place.stop + drift.size)
+        fixed[joint, :, place], fixed[joint, :, drifting] = columns, columns * runs.loaded
+    fixed[..., -10:] = own @ into * runs.loaded
+    precision = np.diag(np.concatenate([np.zeros(n), drift.ravel() ** -2.0, HEAVIEST**-2.0]))
     precision[:n, :n] = fit.prior.information
     pull = np.zeros(len(precision))
     pull[:n] = fit.prior.information @ fit.prior.mean
     # How far friction grows with the load is judged by a payload that was found without that.
-    x, _ = estimated(rows.equations(fixed, precision, pull), fit.sigma)
+    equations = replace(equations, fixed=fixed, precision=precision, pull=pull)
+    x, _ = estimated(equations, fit.sigma)
     inertial = [*range(layout.inertial), *range(-10, 0)]
-    grows = np.abs(fixed[..., inertial] @ x[inertial]) * rows.direction
-    equations = rows.equations(fixed, precision, pull, grows)
+    grows = np.abs(fixed[..., inertial] @ x[inertial]) * runs.direction
+    random = np.concatenate([equations.random, grows[..., np.newaxis]], axis=-1)
+    equations = replace(equations, random=random, groups=np.append(GROUPS, GROUPS.max() + 1))
     x, covariance = estimated(equations, fit.sigma)
     pi, C = x[-10:], covariance[-10:, -10:]
     own_weight, of_unit = _own_weight(equations, x, fit.prior.mean[: layout.inertial], fit.sigma)
@@ -335,7 +290,17 @@ def _payload(
     J = np.column_stack([-center, np.eye(3)]) / max(abs(mass), 1e-9)
     deviation = np.sqrt(np.maximum(np.diag(J @ C[:4, :4] @ J.T), 0.0))
     spread = float(np.hypot(np.sqrt(C[0, 0]), of_unit * mass))
-    return Payload(frame, mass, center, spread, deviation, pi, C, own_weight, of_unit)
+    if mass < -LIGHT * np.sqrt(C[0, 0]):
+        raise UnusableRecordingError(
+            f'the robot carries {-mass:.2f} kg less with the payload than without: the last '
+            'recording has to be the one with it; exchange the recordings, or repeat both runs'
+        )
+    if mass < LIGHT * spread:
+        raise UnusableRecordingError(
+            f'the two recordings differ by {mass:.3f} kg with a deviation of {spread:.3f} kg at '
+            f'{frame!r}: no payload is told; move the joints that carry it'
+        )
+    return Payload(frame, mass, center, spread, deviation, own_weight)
 
 
 def _own_weight(
@@ -362,7 +327,7 @@ def _own_weight(
     return mean, float(np.sqrt(square))
 
 
-def _gains(first: Identified, rows: _Rows, load: KnownLoad, body: int) -> DriveGains:
+def _gains(first: Identified, runs: _Runs, load: KnownLoad, body: int) -> DriveGains:
     """Gains of all joints, in the order of the unknowns: base, friction, drift, 1 / gain."""
     fit, base, scale = first.fit, first.maker.base, first.effort_model.scale
     inertia = Inertia(load.mass, Vector3(*load.center), Matrix3.zero())
@@ -371,18 +336,19 @@ def _gains(first: Identified, rows: _Rows, load: KnownLoad, body: int) -> DriveG
     K, p = base.combination, fit.layout.inertial
     usual = K @ fit.prior.mean[:p]
     open_ = OPEN**2 * (K @ fit.prior.covariance[:p, :p] @ K.T + np.outer(usual, usual))
-    torque = (rows.inertial @ carried * rows.loaded[:, 0])[..., np.newaxis]
-    fixed = [rows.inertial, rows.friction, rows.friction * rows.loaded, torque]
+    columns = runs.equations.fixed
+    own, friction = np.split(columns, [len(base)], axis=-1)
+    torque = (own @ carried)[..., np.newaxis] * runs.loaded
+    fixed = np.concatenate([columns, friction * runs.loaded, torque], axis=-1)
     size = FRICTION_REACH * np.sqrt((first.train.measured**2).mean(axis=0))
     gain, deviation, b = scale.copy(), np.full(len(scale), np.inf), len(base)
-    nothing = np.zeros(b + 2 * len(FRICTION) + 1)
-    whole = rows.equations(np.concatenate(fixed, axis=-1), np.diag(nothing), nothing)
+    whole = replace(runs.equations, fixed=fixed, pull=np.zeros(fixed.shape[-1]))
     for j in range(len(scale)):
-        friction = np.concatenate([np.full(len(FRICTION), size[j]), rows.drift[j]])
-        precision = np.diag(np.concatenate([np.zeros(b), friction**-2.0, [1e-12]]))
+        reach = np.concatenate([np.full(len(FRICTION), size[j]), runs.drift[j]])
+        precision = np.diag(np.concatenate([np.zeros(b), reach**-2.0, [1e-12]]))
         precision[:b, :b] = np.linalg.inv(open_)
-        own = {name: getattr(whole, name)[[j]] for name in ('fixed', 'random', 'right', 'level')}
-        x, covariance = estimated(replace(whole, **own, precision=precision), fit.sigma[[j]])
+        rows = {name: getattr(whole, name)[[j]] for name in ('fixed', 'random', 'right', 'noisy')}
+        x, covariance = estimated(replace(whole, **rows, precision=precision), fit.sigma[[j]])
         # Efforts are converted by the scale of the identification: the unknown is scale / gain.
         ratio, spread = x[-1], np.sqrt(covariance[-1, -1])
         if spread < KNOWN * abs(ratio):

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import io
 import logging
 import re
 from collections.abc import Sequence
@@ -21,9 +20,9 @@ table { border-collapse: collapse; font-size: 13px } td, th { padding: 2px 10px;
 td:first-child, th:first-child { text-align: left } tr:nth-child(even) { background: #f3f3f3 }
 .text { text-align: left } td.short { white-space: nowrap }
 .bad { color: #b00020 } .unknown { color: #999 }
-img, svg { max-width: 100%; height: auto }
+img { max-width: 100%; height: auto }
 @media print { body { font-size: 11px; margin: 0; max-width: none } table { font-size: 9px }
-tr, img, svg { break-inside: avoid } h2 { break-after: avoid } }
+tr, img { break-inside: avoid } h2 { break-after: avoid } }
 """
 
 TAG, NUMBER = re.compile('<[^>]*>'), re.compile(r'[-+]?[\d.]+(e[-+]?\d+)?|nan|inf')
@@ -73,11 +72,3 @@ def figure(width: float, height: float) -> Any:
 def _warn() -> None:
     """Warns once per run."""
     LOG.warning('no pictures: matplotlib is not installed (pip install matplotlib)')
-
-
-def as_svg(made: Any, what: str) -> str:
-    """Returns a figure as HTML element with the label ``what``."""
-    target = io.StringIO()
-    made.savefig(target, format='svg', metadata={'Date': None})
-    text = target.getvalue()
-    return f'<figure role="img" aria-label="{escape(what)}">{text[text.index("<svg") :]}</figure>'

@@ -70,8 +70,6 @@ class SimulatedRobot:
             compensation.
         q: (n) initial joint positions; None for the start of the motion.
         engine: engine with the state of the robot; None for `RigidBodies`.
-        load_friction: one number or (n): increase of dry friction per transmitted torque, in
-            addition to the friction of the description.
 
     Raises:
         ModelError: there is no engine, and `RigidBodies` cannot simulate the robot.
@@ -84,7 +82,6 @@ class SimulatedRobot:
         motion: SmoothMotion | CommandedMotion | None = None,
         q: ArrayLike | None = None,
         engine: RigidBodies | GroundedRobot | None = None,
-        load_friction: ArrayLike = 0.0,
     ) -> None:
         self.robot = robot
         self.actuators = actuators
@@ -97,12 +94,9 @@ class SimulatedRobot:
         self._time = 0
         self._pushes: dict[str, Push] = {}
         self._base_nv, self._n = robot.model.root_joint_nv, len(robot.joint_names)
-        per_velocity = np.zeros(robot.nv)
-        per_velocity[self._base_nv :] = load_friction
-        self._friction = EffortModel.from_robot(robot).with_values(load_friction=per_velocity)
+        self._friction = EffortModel.from_robot(robot)
         # tanh is linear near zero, so f(v) / v at this small speed is the slope at rest.
         self._small_speed = 1e-4 * self._friction.friction_velocity
-        self._transmitted = np.zeros(self._n)
         self._column = {name: i for i, name in enumerate(robot.joint_names)}
         self._efforts, self._steps = np.zeros(self._n), 0
         self._measured_effort = self._effort(self._external_torque())
@@ -255,27 +249,18 @@ class SimulatedRobot:
         """Measured joint torques (n) of the last step, for external torques (nv)."""
         q, v, a = self._engine.q, self._engine.v, self._engine.a
         rigid = self.robot.inverse_dynamics(q, v, a)
-        self._transmitted = (rigid - external)[self._base_nv :]
-        friction = self._friction_torque(v[self._base_nv :], self._transmitted)
-        return np.asarray(self._transmitted + friction)
+        transmitted = (rigid - external)[self._base_nv :]
+        return np.asarray(transmitted + self._friction_torque(v[self._base_nv :]))
 
-    def energy(self) -> float:
-        """Kinetic energy of links and rotors plus potential energy [J]."""
-        q, v = self._engine.q, self._engine.v
-        rotors = 0.5 * float(self.actuators.armature @ v[self._base_nv :] ** 2)
-        links = self.robot.kinetic_energy(q, v) + self.robot.potential_energy(q)
-        return float(links) + rotors
-
-    def _friction_torque(self, v: Array, carried: Array) -> Array:
-        """Friction (n) of the description, at joint velocities (n) and transmitted torques (n)."""
-        base = np.zeros(self._base_nv)
-        padded = np.concatenate([base, v]), np.concatenate([base, carried])
-        return self._friction.friction_torque(*padded)[self._base_nv :]
+    def _friction_torque(self, v: Array) -> Array:
+        """Friction (n) of the description, at joint velocities (n)."""
+        padded = np.concatenate([np.zeros(self._base_nv), v])
+        return self._friction.friction_torque(padded)[self._base_nv :]
 
     def _friction_slope(self, v: Array) -> Array:
-        """Friction divided by v (n), at the transmitted torques of the last step."""
+        """Friction divided by v (n)."""
         moving = np.where(v == 0.0, self._small_speed, v)
-        described = self._friction_torque(moving, self._transmitted) / moving
+        described = self._friction_torque(moving) / moving
         return self.actuators.gear_friction_slope(v) + described
 
     def _motor(self, q_half: Array) -> tuple[Array, Array]:
@@ -288,7 +273,7 @@ class SimulatedRobot:
         position, velocity = self.motion.at((self._time + TIME_STEP_NS) * 1e-9)
         kp, kd = self.actuators.stiffness, self.actuators.damping
         weight = self.robot.gravity(q_half)[self._base_nv :]
-        compensation = weight + self._friction_torque(velocity, weight)
+        compensation = weight + self._friction_torque(velocity)
         joints = q_half[self.robot.model.root_joint_nq :]
         motor = compensation + kp * (position - joints) + kd * velocity
         return motor, kd + 0.5 * DT * kp

@@ -18,12 +18,11 @@ from patience import examples
 from random_robots import SEEDS, random_state, robots
 from tolerances import EXACT, LAW
 
-from benchmarks.sweeps import LinearInertia
 from dynamics_ros.algorithms.energy import kinetic_energy, potential_energy
 from dynamics_ros.algorithms.inverse_dynamics import inverse_dynamics
 from dynamics_ros.algorithms.quantity import define
 from dynamics_ros.kernels import PlainFunction, derivative, jacobian, trace
-from dynamics_ros.spatial import Force, Motion
+from dynamics_ros.spatial import Force, Matrix3, Motion, Vector3
 
 FEW = examples(4)
 """Every random robot is traced and differentiated anew."""
@@ -35,6 +34,23 @@ def on_any_robot(law):
 
 
 MODES = ('forward', 'reverse')
+
+
+class LinearInertia:
+    """An inertia by its ten parameters, in which its forces are linear."""
+
+    def __init__(self, parameters):
+        self.mass, *rest = parameters
+        self.moment = Vector3(*rest[:3])
+        xx, xy, yy, xz, yz, zz = rest[3:]
+        self.about_origin = Matrix3(((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
+
+    def __matmul__(self, motion):
+        v, w, h = motion.linear, motion.angular, self.moment
+        return Force(v * self.mass + w.cross(h), h.cross(v) + self.about_origin @ w)
+
+    def bias_force(self, motion):
+        return motion.cross(self @ motion)
 
 
 def traced(robot, *key):

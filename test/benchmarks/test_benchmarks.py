@@ -15,7 +15,6 @@ from benchmarks.dynamics_cases import CASES
 from benchmarks.inverse_kinematics import measure
 from benchmarks.records import KEYS
 from benchmarks.robots import ARMS
-from benchmarks.sweeps import SWEEPS
 
 
 def figures_of(path: Path) -> list[dict]:
@@ -57,24 +56,6 @@ def test_a_cold_start_is_measured_in_a_fresh_process(tmp_path):
     assert 0.0 < values['start to first answer'] < 30.0
     assert values['compile all kernels'] > 0.0
     assert 10.0 < values['memory with the nodes loaded'] < 4000.0
-
-
-def test_the_growth_with_the_number_of_joints_is_measured(tmp_path):
-    out = tmp_path / 'figures.json'
-    arguments = ['dynamics', '--quick', '--part', 'chains']
-    assert main([*arguments, '--json', str(out)]) == 0
-    cases = {x['case'] for x in figures_of(out)}
-    assert {'RNEA per joint', 'growth exponent: RNEA'} <= cases
-
-
-def test_recursions_are_put_beside_sweeps_that_compute_the_same(tmp_path):
-    out = tmp_path / 'figures.json'
-    arguments = ['dynamics', '--quick', '--robot', 'ur5', '--part', 'sweeps', '--peers', 'none']
-    assert main([*arguments, '--json', str(out)]) == 0
-    ratios = {(x['case'], x['unit']): x['ratio'] for x in figures_of(out)}
-    assert len(ratios) == 2 * len(SWEEPS)
-    assert ratios['inverse_dynamics_derivatives, ops', 'ops'] < 1.0
-    assert ratios['inverse_dynamics_derivatives', 'us'] > 0.0
 
 
 def test_accuracy_writes_an_error_for_each_quantity(tmp_path):

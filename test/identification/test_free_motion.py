@@ -26,7 +26,7 @@ from dynamics_ros.identification import (
     identify,
 )
 from dynamics_ros.identification.bodies.pseudo_inertia import given
-from dynamics_ros.identification.deviations import Accuracy
+from dynamics_ros.identification.evaluation import Accuracy
 from dynamics_ros.identification.joint_states.clock import regular_stretches
 from dynamics_ros.identification.joint_states.noise import sample_noise
 from dynamics_ros.identification.uncertainty import (

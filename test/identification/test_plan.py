@@ -9,15 +9,11 @@ from functools import partial
 import numpy as np
 import pytest
 import yaml
-from simulated_arm import FILE, ROBOT
+from simulated_arm import FILE, ROBOT, motion
 
 from dynamics_ros.identification.bodies.base_parameters import BaseParameters
 from dynamics_ros.identification.excitation.clearance import Clearance
-from dynamics_ros.identification.excitation.fourier import (
-    condition_number,
-    plan_excitation,
-    random_motion,
-)
+from dynamics_ros.identification.excitation.fourier import condition_number, plan_excitation
 from dynamics_ros.model.collision_geometry import read_collision_geometry
 
 pytest.importorskip('rosbags')
@@ -60,11 +56,8 @@ def test_the_motion_keeps_within_limits_and_rests_at_both_ends(planned):
 @pytest.mark.slow
 def test_it_tells_more_than_random_motions(planned):
     _, (q, v, a) = planned
-    base, rng = BaseParameters.of(ROBOT), np.random.default_rng(1)
-    time = np.linspace(0.0, 20.0, 400)
-    usual = [
-        condition_number(ROBOT, base, *random_motion(ROBOT, 20.0, time, rng)) for _ in range(20)
-    ]
+    base, time = BaseParameters.of(ROBOT), np.linspace(0.0, 20.0, 400)
+    usual = [condition_number(ROBOT, base, *motion(time, seed)) for seed in range(20)]
     assert condition_number(ROBOT, base, q[::5], v[::5], a[::5]) < 0.5 * np.median(usual)
 
 

@@ -13,7 +13,6 @@ pytest.importorskip('rclpy')
 pytest.importorskip('rosbags')
 
 from dynamics_ros.files import completed
-from dynamics_ros.fleet import command as fleet
 from dynamics_ros.recordings import command
 from dynamics_ros.recordings.command import SIGNALS, interrupted_by_signals
 
@@ -47,17 +46,3 @@ def test_an_estimation_that_is_ended_leaves_no_partial_recording(
     assert command.main(['bag', '--output', str(tmp_path / 'out')]) == command.INTERRUPTED
     assert list(tmp_path.iterdir()) == []
     assert 'interrupted; nothing is written' in capsys.readouterr().err
-
-
-@pytest.mark.parametrize('number', SIGNALS)
-def test_an_analysis_that_is_ended_says_where_the_results_are(
-    tmp_path, monkeypatch, capsys, number
-):
-    def ended(_options):
-        os.kill(os.getpid(), number)
-        signal.pause()
-
-    monkeypatch.setattr(fleet, '_run', ended)
-    output = tmp_path / 'out'
-    assert fleet.main(['bags', '--output', str(output)]) == fleet.INTERRUPTED
-    assert f'interrupted; finished bags are in {output}' in capsys.readouterr().err

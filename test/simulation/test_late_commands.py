@@ -7,7 +7,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from dynamics_ros.estimation import (
     ContactPipeline,
@@ -103,13 +102,6 @@ def test_efforts_of_all_steps_between_two_samples_are_in_the_momentum():
 def test_commands_that_come_late_are_no_contact():
     simulated = arm()
     assert touched(simulated, led(simulated, stalled=(600, 900))) == []
-
-
-@pytest.fixture(scope='module')
-def stalled():
-    """The arm, and all samples of a motion in which commands come late."""
-    simulated = arm()
-    return simulated, [*led(simulated, stalled=(600,))]
 
 
 def test_a_push_that_begins_while_states_are_lost_is_felt_after():

@@ -15,7 +15,7 @@ from dynamics_ros import Robot
 from dynamics_ros.demo.known_robots import LEGGED
 from dynamics_ros.errors import InvalidArgumentError, ModelError, UnknownFrameError
 from dynamics_ros.simulation import TIME_STEP_NS, Assembly
-from dynamics_ros.simulation.mujoco_world import MujocoWorld, Surroundings
+from dynamics_ros.simulation.mujoco_world import MujocoWorld
 
 EXACT = 1e-9
 """Relative, on accelerations: both solve with a mass matrix conditioned like 1e4."""
@@ -83,25 +83,6 @@ def test_bodies_that_mujoco_does_not_compile_are_simulated_as_they_are():
     <link name="three"><inertial><mass value="1"/><origin xyz="0.3 0 0"/>
     <inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link></robot>"""
     assert_same_accelerations(Robot.from_urdf(text), 1)
-
-
-def test_a_link_with_a_shape_lies_on_the_ground():
-    robot = Robot.from_urdf(
-        '<robot name="brick"><link name="brick"><inertial><mass value="2"/><inertia ixx="0.01" '
-        'iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link></robot>',
-        'floating',
-    )
-    corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * 0.1
-    faces = corners[[[0, 1, 2], [1, 2, 3], [4, 5, 6], [5, 6, 7]]]
-    world = MujocoWorld(robot, 1e-3, Surroundings({}, {'brick': faces}))
-    q = robot.neutral()
-    q[2] = 0.12
-    world.place(q)
-    for _ in range(1500):
-        world.step(np.zeros(6))
-    assert world.q[2] == pytest.approx(0.1, abs=2e-3)
-    wrench = world.contact_wrenches()['brick']
-    assert wrench == pytest.approx([0, 0, 2 * 9.81, 0, 0, 0], abs=0.02)
 
 
 def test_without_the_package_a_sentence_says_how_to_get_it(monkeypatch):

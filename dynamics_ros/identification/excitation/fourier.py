@@ -305,14 +305,6 @@ def _limit_penalty(values: Array, limits: Array) -> tuple[float, Array]:
     return PENALTY * float(np.square(over).sum()), slope
 
 
-def random_motion(
-    robot: Robot, duration: float, time: Array, rng: np.random.Generator
-) -> tuple[Array, Array, Array]:
-    """A random motion within limits for comparisons: q, v, a (n, nv)."""
-    rough = Series(duration, np.linspace(0.0, duration, SAMPLES, endpoint=False))
-    return _states(*_random_coefficients(rng, rough, Limits(robot)), Series(duration, time))
-
-
 def condition_number(robot: Robot, base: BaseParameters, q: Array, v: Array, a: Array) -> float:
     """Condition number of the regressor of base parameters over a motion."""
     return float(np.linalg.cond(base.columns(robot.regressor(q, v, a), a).reshape(-1, len(base))))

@@ -10,7 +10,7 @@ whose pace changes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -34,28 +34,7 @@ NEIGHBOURS = 15
 """Samples on both sides that decide whether a delay is permanent, because samples were lost."""
 
 
-@dataclass(frozen=True, eq=False)
-class Stretch:
-    """Samples at equal time steps.
-
-    Attributes:
-        start: first stamp [s].
-        period: sampling period [s].
-        position, effort: (n, joints) [rad or m], [Nm or N].
-        velocity: (n, joints) [rad/s or m/s]; None if not recorded.
-    """
-
-    start: float
-    period: float
-    position: Array
-    velocity: Array | None
-    effort: Array
-
-    def __len__(self) -> int:
-        return len(self.position)
-
-
-def regular_stretches(samples: JointSamples) -> list[Stretch]:
+def regular_stretches(samples: JointSamples) -> list[JointSamples]:
     """Samples at the median period of the recording, divided at gaps; computed once.
 
     Raises:
@@ -66,10 +45,10 @@ def regular_stretches(samples: JointSamples) -> list[Stretch]:
     return list(_STRETCHES[samples])
 
 
-_STRETCHES: WeakKeyDictionary[JointSamples, list[Stretch]] = WeakKeyDictionary()
+_STRETCHES: WeakKeyDictionary[JointSamples, list[JointSamples]] = WeakKeyDictionary()
 
 
-def _regular_stretches(samples: JointSamples) -> list[Stretch]:
+def _regular_stretches(samples: JointSamples) -> list[JointSamples]:
     samples = samples.cleaned().without_spikes()
     if len(samples) < 10:
         raise UnusableRecordingError(f'{samples.source}: {len(samples)} samples are too few')
@@ -99,7 +78,7 @@ def _period(time: Array) -> float:
     return period if abs(refined - period) < 0.1 * period else refined
 
 
-def _resampled(samples: JointSamples, period: float) -> Stretch:
+def _resampled(samples: JointSamples, period: float) -> JointSamples:
     time, q = samples.time, samples.position
     ticks = np.arange(len(time))
     clocks = [_fitted_clock(ticks, time)]
@@ -115,11 +94,16 @@ def _resampled(samples: JointSamples, period: float) -> Stretch:
     count = round((time[-1] - time[0]) / period) + 1
     grid = time[0] + period * np.arange(count)
     if count == len(time) and np.abs(grid - time).max() < 1e-3 * period:
-        return Stretch(time[0], period, q, samples.velocity, samples.effort)
-    grid = np.minimum(grid, time[-1])
-    velocity = None if samples.velocity is None else _linear(grid, time, samples.velocity)
-    smooth: Array = scipy.interpolate.CubicSpline(time, q)(grid)
-    return Stretch(time[0], period, smooth, velocity, _linear(grid, time, samples.effort))
+        return replace(samples, time=grid)
+    inside = np.minimum(grid, time[-1])
+    velocity = None if samples.velocity is None else _linear(inside, time, samples.velocity)
+    return replace(
+        samples,
+        time=grid,
+        position=scipy.interpolate.CubicSpline(time, q)(inside),
+        velocity=velocity,
+        effort=_linear(inside, time, samples.effort),
+    )
 
 
 def _fitted_clock(ticks: NDArray[np.int64], time: Array) -> Array:

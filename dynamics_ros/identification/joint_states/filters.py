@@ -28,7 +28,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from .clock import Stretch
+from .samples import JointSamples
 
 Array = NDArray[np.float64]
 
@@ -116,7 +116,7 @@ DIFFERENCES, NOISE_FACTOR = 6, 924.0
 """Order of the differences for noise estimation, and their factor on the noise variance."""
 
 
-def with_velocities(stretch: Stretch, highest: float) -> Array:
+def with_velocities(stretch: JointSamples, highest: float) -> Array:
     """(n, joints) positions; above ``CROSSOVER`` integrated velocities if these have less noise.
 
     Args:

@@ -45,6 +45,11 @@ class NotThisRobotError(DynamicsRosError):
     """The robot does not explain a recording with any masses."""
 
 
+def named(robot: Robot, chosen: NDArray[np.bool_]) -> str:
+    """Names of chosen joints (nv), as text."""
+    return ', '.join(name for name, c in zip(robot.joint_names, chosen, strict=True) if c)
+
+
 def odd_velocities(samples: JointSamples, scales: Array) -> str:
     """Joints whose velocities are not the derivative of their positions, as text; '' if none.
 
@@ -194,19 +199,19 @@ def for_robot(
     limits = np.maximum(np.abs(robot.lower_limits), np.abs(robot.upper_limits))
     wide = farthest > 10.0 * np.where(np.isfinite(limits), limits, 10.0)
     if wide.any():
-        names = ', '.join(n for n, w in zip(robot.joint_names, wide, strict=True) if w)
         raise UnusableRecordingError(
-            f'{samples.source}: positions of {names} reach {farthest.max():.4g}, far beyond the '
-            'limits of the robot: they seem to be in degrees (--units degrees), or of another robot'
+            f'{samples.source}: positions of {named(robot, wide)} reach {farthest.max():.4g}, far '
+            'beyond the limits of the robot: they seem to be in degrees (--units degrees), or of '
+            'another robot'
         )
     texts = [assumed] if assumed else []
     angles = np.array([joint.kind.units == ('rad',) for joint in robot.model.actuated])
     position = chosen.position.copy()
     position[:, angles] = np.unwrap(position[:, angles], TURN - TURN_TOLERANCE, axis=0)
-    turned = np.any(np.abs(position - chosen.position) > TURN_TOLERANCE, axis=0).tolist()
-    if any(turned):
-        names = ', '.join(n for n, t in zip(robot.joint_names, turned, strict=True) if t)
+    turned = np.any(np.abs(position - chosen.position) > TURN_TOLERANCE, axis=0)
+    if turned.any():
         chosen = replace(chosen, position=position)
+        names = named(robot, turned)
         texts.append(f'positions of {names} jump by whole turns, which are left out')
     odd = odd_velocities(chosen, scales)
     if odd:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from dynamics_ros.estimation import MomentumObserver
 from dynamics_ros.robot import Robot
 
-from .clock import Stretch
+from .samples import JointSamples
 
 Array = NDArray[np.float64]
 
@@ -92,7 +92,7 @@ class SampleNoise:
         return found
 
 
-def sample_noise(stretches: Sequence[Stretch], scale: Array) -> SampleNoise:
+def sample_noise(stretches: Sequence[JointSamples], scale: Array) -> SampleNoise:
     """Noise of single samples.
 
     Args:

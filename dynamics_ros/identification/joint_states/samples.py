@@ -11,8 +11,9 @@ are spread evenly in time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy
@@ -191,6 +192,11 @@ class JointSamples:
         """Time from the first to the last stamp [s]."""
         return float(self.time[-1] - self.time[0]) if len(self.time) else 0.0
 
+    @property
+    def period(self) -> float:
+        """Mean time between two samples [s]."""
+        return self.duration / (len(self) - 1)
+
     def between(self, first: float, last: float) -> JointSamples:
         """The part between two fractions of the duration, such as 0 and 0.7."""
         start, span = self.time[0], self.duration
@@ -200,14 +206,7 @@ class JointSamples:
     def columns(self, indices: Sequence[int], names: Sequence[str]) -> JointSamples:
         """Selected joints, with other names."""
         chosen = list(indices)
-        velocity = None if self.velocity is None else self.velocity[:, chosen]
-        return replace(
-            self,
-            joint_names=tuple(names),
-            position=self.position[:, chosen],
-            velocity=velocity,
-            effort=self.effort[:, chosen],
-        )
+        return replace(self, joint_names=tuple(names), **self._each(lambda x: x[:, chosen]))
 
     def cleaned(self, scales: Array | float = 1.0) -> JointSamples:
         """Samples in the order of time, without repeated and invalid ones.
@@ -275,14 +274,12 @@ class JointSamples:
 
     def rows(self, rows: NDArray) -> JointSamples:
         """Selected samples, by a mask or by indices."""
-        velocity = None if self.velocity is None else self.velocity[rows]
-        return replace(
-            self,
-            time=self.time[rows],
-            position=self.position[rows],
-            velocity=velocity,
-            effort=self.effort[rows],
-        )
+        return replace(self, time=self.time[rows], **self._each(lambda x: x[rows]))
+
+    def _each(self, change: Callable[[Array], Array]) -> dict[str, Any]:
+        """Changed positions, velocities if there are any, and efforts, by name."""
+        names = ('position', 'velocity', 'effort')
+        return {n: change(x) for n in names if (x := getattr(self, n)) is not None}
 
 
 def _is_plausible(values: Array) -> NDArray[np.bool_]:

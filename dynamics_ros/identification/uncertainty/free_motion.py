@@ -27,7 +27,7 @@ from dynamics_ros.identification.equations import MAX_BLOCKS, MIN_BLOCK_DURATION
 from dynamics_ros.identification.evaluation import evaluate
 from dynamics_ros.identification.findings import STILL
 from dynamics_ros.identification.fit import UNEXPLAINED
-from dynamics_ros.identification.joint_states.joint_matching import odd_velocities
+from dynamics_ros.identification.joint_states.joint_matching import named, odd_velocities
 from dynamics_ros.robot import Robot
 
 from .learn import Learned, learn_unexplained
@@ -131,8 +131,7 @@ def _push_times(found: Identified, samples: JointSamples) -> str:
     free = free + bound[:, np.newaxis] * _slow_blocks(found, samples)
     far, times = fit.departures * held > free, []
     for block in np.flatnonzero(far.any(axis=0)):
-        names = [n for n, f in zip(found.robot.joint_names, far[:, block], strict=True) if f]
-        times.append(f'{fit.begins[block]:.0f} s ({", ".join(names)})')
+        times.append(f'{fit.begins[block]:.0f} s ({named(found.robot, far[:, block])})')
     more = f' and {len(times) - MAX_NAMED} more' if len(times) > MAX_NAMED else ''
     return ', '.join(times[:MAX_NAMED]) + more
 

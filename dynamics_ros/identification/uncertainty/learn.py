@@ -21,7 +21,7 @@ from dynamics_ros.estimation.uncertainty.thresholds import (
     unmeasured_friction,
 )
 from dynamics_ros.identification import Identified, JointSamples, UnusableRecordingError
-from dynamics_ros.identification.deviations import Accuracy
+from dynamics_ros.identification.evaluation import Accuracy
 from dynamics_ros.identification.joint_states.clock import regular_stretches
 from dynamics_ros.identification.joint_states.noise import SampleNoise
 from dynamics_ros.robot import Robot

@@ -20,7 +20,7 @@ from dynamics_ros.estimation import EffortModel, MomentumObserver
 from dynamics_ros.estimation.observers import GAIN
 from dynamics_ros.estimation.uncertainty.thresholds import by_effort_limit, slow_speeds
 from dynamics_ros.identification import JointSamples, UnusableRecordingError
-from dynamics_ros.identification.joint_states.clock import Stretch, regular_stretches
+from dynamics_ros.identification.joint_states.clock import regular_stretches
 from dynamics_ros.identification.joint_states.noise import SampleNoise
 from dynamics_ros.robot import Robot
 
@@ -134,7 +134,7 @@ def residuals_of(
         stretches = regular_stretches(samples)
         for one in stretches:
             observer = observer_of(robot, model, noise, gain, 10.0 * one.period)
-            parts.append(_residuals_of_stretch(observer, noise, one, begin - stretches[0].start))
+            parts.append(_residuals_of_stretch(observer, noise, one, begin - stretches[0].time[0]))
         begin += np.ceil(samples.duration) + 1.0
     parts = [part for part in parts if len(part.torque)]
     if not parts:
@@ -143,34 +143,33 @@ def residuals_of(
 
 
 def _residuals_of_stretch(
-    observer: MomentumObserver, noise: SampleNoise, stretch: Stretch, shift: float
+    observer: MomentumObserver, noise: SampleNoise, stretch: JointSamples, shift: float
 ) -> Residuals:
     """Run an observer over a stretch; ``shift`` is added to its times [s]."""
     robot, model, gain = observer.robot, observer.effort_model, float(observer.gain[0])
-    kernel = robot.kernel('contact_excess')
+    kernel, period = robot.kernel('contact_excess'), stretch.period
     for one in (robot.kernel('observer_step', 'instant'), kernel):
         one.wait()
     v = stretch.velocity
     if v is None:
-        v = np.diff(stretch.position, axis=0, prepend=stretch.position[:1]) / stretch.period
+        v = np.diff(stretch.position, axis=0, prepend=stretch.position[:1]) / period
     rows, nothing = np.zeros((len(ROWS), robot.nv)), np.zeros(robot.nv)
     thresholds = np.zeros((2, robot.nv))
     rows[ROWS.index('slow')] = slow_speeds(robot, noise.velocity)
     memory = np.stack([v[0], np.ones(robot.nv), nothing, v[0]])
     torque, turning, still = np.zeros((3, *v.shape))
     for k, (q, one, effort) in enumerate(zip(stretch.position, v, stretch.effort, strict=True)):
-        torque[k] = observer.update(round(k * stretch.period * 1e9), q, one, effort)
-        motion = one, nothing, memory, stretch.period, rows
+        torque[k] = observer.update(round(k * period * 1e9), q, one, effort)
+        motion = one, nothing, memory, period, rows
         *_, memory = kernel.call(nothing, *motion, nothing, thresholds, nothing)
         turning[k], still[k] = memory[1], memory[2]
-    first = round(SETTLED / gain / stretch.period)
-    taken = slice(first, None, max(1, round(1.0 / (gain * stretch.period))))
-    time: Array = shift + stretch.start + np.arange(len(v), dtype=np.float64) * stretch.period
+    first = round(SETTLED / gain / period)
+    taken = slice(first, None, max(1, round(1.0 / (gain * period))))
     # The external torque is not part of the load.
     load = model.scale * stretch.effort + model.offset + torque
     standing = still[taken] >= STANDS_AFTER
-    q = stretch.position[taken]
+    q, time = stretch.position[taken], shift + stretch.time[taken]
     return Residuals(
         *(torque[taken], v[taken], load[taken], turning[taken]),
-        *(noise.of_torques(robot, observer, q, stretch.period), standing, time[taken]),
+        *(noise.of_torques(robot, observer, q, period), standing, time),
     )

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dynamics_ros.identification import JointSamples, UnusableRecordingError
-from dynamics_ros.identification.joint_states.clock import Stretch, regular_stretches
+from dynamics_ros.identification.joint_states.clock import regular_stretches
 from dynamics_ros.identification.joint_states.filters import LowPass, with_velocities
 from dynamics_ros.identification.joint_states.noise import sample_noise
 
@@ -22,6 +22,11 @@ def swing(count=10_000):
     t, w = PERIOD * np.arange(count), np.array([2.0, 3.1])
     phase = w * t[:, np.newaxis]
     return np.sin(phase), w * np.cos(phase)
+
+
+def sampled(period, *values):
+    time = period * np.arange(len(values[0]))
+    return JointSamples('sampled', tuple('abc')[: values[0].shape[1]], time, *values)
 
 
 OF_STEPS = STEP / np.sqrt(6.0) / PERIOD
@@ -44,7 +49,7 @@ def test_noise_of_velocities_is_divided(differences, white, share, velocity, rel
     if differences:
         v = np.diff(ticks, axis=0, prepend=ticks[:1]) / PERIOD
     v, effort = v + white * rng.normal(size=q.shape), 0.3 * rng.normal(size=q.shape)
-    found = sample_noise([Stretch(0.0, PERIOD, ticks, v, effort)], np.ones(2))
+    found = sample_noise([sampled(PERIOD, ticks, v, effort)], np.ones(2))
     assert found.velocity == pytest.approx(np.full(2, velocity), rel=rel)
     assert found.differenced == pytest.approx(np.full(2, share), abs=0.15 if rel > 0.1 else 0.05)
     assert found.effort == pytest.approx(np.full(2, 0.3), rel=0.05)
@@ -64,7 +69,7 @@ def filtered(cutoff):
 @pytest.mark.parametrize('cutoff', [10.0, 25.0, 60.0])
 def test_the_filter_of_the_driver_is_identified(cutoff):
     ticks, v = filtered(cutoff)
-    found = sample_noise([Stretch(0.0, PERIOD, ticks, v, np.zeros_like(v))], np.ones(2))
+    found = sample_noise([sampled(PERIOD, ticks, v, 0.0 * v)], np.ones(2))
     assert found.cutoff == pytest.approx(np.full(2, cutoff), rel=0.1)
     assert found.velocity == pytest.approx(np.full(2, STEP / np.sqrt(6.0) / PERIOD), rel=0.05)
     assert (found.differenced > 0.95).all()
@@ -158,7 +163,7 @@ def smooth(time, derivative=0):
 
 def stretch(velocity):
     position = VELOCITIES_STEP * np.round(smooth(TIME) / VELOCITIES_STEP)
-    return Stretch(0.0, VELOCITIES_PERIOD, position, velocity, np.zeros_like(position))
+    return sampled(VELOCITIES_PERIOD, position, velocity, 0.0 * position)
 
 
 def measured(late=0.0, noise=2e-3):
@@ -203,7 +208,7 @@ def test_stamps_of_a_loop_whose_pace_changes_are_believed_although_encoders_are_
     # An even clock, from sample to sample as smooth as the true one, has them off by 0.25 rad.
     samples = JointSamples('polled', VELOCITIES_NAMES, time, position, None, 1.0 + position)
     (found,) = regular_stretches(samples)
-    true = smooth(found.start + found.period * np.arange(len(found)))
+    true = smooth(found.time)
     assert np.abs(found.position - true).max() < 2.0 * VELOCITIES_STEP
 
 
