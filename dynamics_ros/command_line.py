@@ -8,6 +8,7 @@ import argparse
 import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import TypeAlias, TypeVar
 
 from .settings import MAX_GRAVITY
@@ -38,10 +39,10 @@ def show(blocks: Iterable[Block]) -> None:
         from rich.table import Table
         from rich.text import Text
     except ImportError:
-        folded = False
+        rich = False
     else:
-        folded = sys.stdout.isatty()
-    if not folded:
+        rich = sys.stdout.isatty()
+    if not rich:
         for line in plain(blocks):
             print(line, flush=True)
         return
@@ -53,8 +54,10 @@ def show(blocks: Iterable[Block]) -> None:
             console.print(Padding(Text(text or ' '), (0, 0, 0, indent), expand=False))
             continue
         table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style='dim')
-        for name, width in zip(block[0], _widths(block, console.width), strict=True):
-            table.add_column(Text(name), width=width, overflow='fold')
+        first, *columns = zip(*block, strict=True)
+        table.add_column(Text(first[0]), width=max(map(len, first)))
+        for column in columns:
+            table.add_column(Text(column[0]), overflow='fold')
         for row in block[1:]:
             table.add_row(*map(Text, row))
         console.print(table)
@@ -68,36 +71,13 @@ def with_progress(items: Iterable[Item], total: int, unit: str) -> Iterator[Item
         total: their number.
         unit: what they are, such as 'bags'.
     """
-    if not sys.stderr.isatty():
-        yield from items
-        return
-    try:
-        from rich.console import Console
-        from rich.progress import track
-    except ImportError:
-        yield from items
-        return
-    yield from track(items, unit, total, console=Console(stderr=True))
+    if sys.stderr.isatty():
+        with suppress(ImportError):
+            from rich.console import Console
+            from rich.progress import track
 
-
-def _widths(rows: Sequence[Sequence[str]], width: int) -> list[int]:
-    """Return widths of columns that fold cells after the first one at words, long ones within."""
-    columns = [*zip(*rows, strict=True)]
-    whole = [max(map(len, column)) for column in columns]
-    words = [
-        max(len(word) for cell in column for word in (*cell.split(), '')) for column in columns
-    ]
-    widths: list[int] = []
-    spare = -1
-    for longest in range(max(words), 0, -1):
-        widths = [whole[0], *(min(word, longest) for word in words[1:])]
-        spare = width - sum(widths) - len(widths) + 1
-        if spare >= 0:
-            break
-    for _ in range(min(spare, sum(whole) - sum(widths))):
-        widest = max(range(len(whole)), key=lambda k: whole[k] / max(widths[k], 0.5))
-        widths[widest] += 1
-    return widths
+            items = track(items, unit, total, console=Console(stderr=True))
+    yield from items
 
 
 def finite(text: str) -> float:

@@ -1,11 +1,12 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts as network namespaces of this machine."""
+"""Hosts as network namespaces of this machine, and its free ports."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 
 
@@ -18,3 +19,10 @@ def may_make_hosts() -> bool:
         return False
     subprocess.run(['ip', 'netns', 'delete', name], check=True)
     return True
+
+
+def free_port() -> int:
+    """A port that nothing listens to."""
+    with socket.socket() as free:
+        free.bind(('', 0))
+        return int(free.getsockname()[1])

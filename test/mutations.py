@@ -6,7 +6,10 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable
+import struct
+import sys
+from collections.abc import Callable, Sequence
+from math import inf, nan
 from typing import Any
 
 VALUE = re.compile(r'"([^"]*)"')
@@ -35,138 +38,114 @@ DOCUMENT_TYPES = (
 )
 
 
-def mutated_text(text: str, chance: random.Random) -> str:
+Chance = random.Random
+
+
+def mutated_text(text: str, chance: Chance) -> str:
     """A description with one to four of the mutations below."""
-    for _ in range(chance.choice((1, 1, 1, 2, 4))):
-        text = chance.choice(TEXT_MUTATIONS)(text, chance)
-    return text
+    return _mutated(text, TEXT_MUTATIONS, chance)
 
 
-def mutated_bytes(data: bytes, chance: random.Random) -> bytes:
+def mutated_bytes(data: bytes, chance: Chance) -> bytes:
     """Bytes with one to four of the mutations below."""
+    return _mutated(data, BYTE_MUTATIONS, chance)
+
+
+def _mutated(
+    content: Any, mutations: Sequence[Callable[[Any, Chance], Any]], chance: Chance
+) -> Any:
     for _ in range(chance.choice((1, 1, 1, 2, 4))):
-        data = chance.choice(BYTE_MUTATIONS)(data, chance)
-    return data
+        content = chance.choice(mutations)(content, chance)
+    return content
 
 
-def _place(text: str | bytes, chance: random.Random) -> int:
+def _place(text: str | bytes, chance: Chance) -> int:
     return chance.randrange(len(text) + 1)
 
 
-def _replaced(pattern: re.Pattern[str], text: str, chance: random.Random, by: Any) -> str:
+def _replaced(pattern: re.Pattern[str], text: str, chance: Chance, by: Callable[..., str]) -> str:
     """The text with one match of a pattern replaced by what a function makes of it."""
     found = list(pattern.finditer(text))
     if not found:
         return text
     one = chance.choice(found)
-    return text[: one.start()] + by(one, chance) + text[one.end() :]
+    return text[: one.start()] + by(one) + text[one.end() :]
 
 
-def _other_value(text: str, chance: random.Random) -> str:
+def _other_value(text: str, chance: Chance) -> str:
     kind = NUMBERS if chance.random() < 0.6 else NAMES
-    return _replaced(VALUE, text, chance, lambda _, c: f'"{c.choice(kind)}"')
+    return _replaced(VALUE, text, chance, lambda _: f'"{chance.choice(kind)}"')
 
 
-def _swapped_values(text: str, chance: random.Random) -> str:
+def _swapped_values(text: str, chance: Chance) -> str:
     values = VALUE.findall(text)
-    return _replaced(VALUE, text, chance, lambda _, c: f'"{c.choice(values)}"')
+    return _replaced(VALUE, text, chance, lambda _: f'"{chance.choice(values)}"')
 
 
-def _without_element(text: str, chance: random.Random) -> str:
-    return _replaced(ELEMENT, text, chance, lambda *_: '')
+def _repeated_element(text: str, chance: Chance) -> str:
+    """Text with an element left out, twice, thrice or 51 times."""
+    return _replaced(ELEMENT, text, chance, lambda one: one[0] * chance.choice((0, 2, 3, 51)))
 
 
-def _repeated_element(text: str, chance: random.Random) -> str:
-    return _replaced(ELEMENT, text, chance, lambda one, c: one[0] * c.choice((2, 3, 51)))
-
-
-def _cut(text: str, chance: random.Random) -> str:
-    return text[: _place(text, chance)]
-
-
-def _without_piece(text: str, chance: random.Random) -> str:
+def _without_piece(text: str, chance: Chance) -> str:
     start = _place(text, chance)
-    return text[:start] + text[start + chance.randrange(1, 200) :]
+    return text[:start] + text[start + chance.choice((chance.randrange(1, 200), len(text))) :]
 
 
-def _other_letter(text: str, chance: random.Random) -> str:
-    start = _place(text, chance)
-    other = chr(chance.choice((0, 9, 34, 38, 60, 62, 0xFFFE, 0xD7FF)))
-    return text[:start] + other + text[start + 1 :]
+def _with_piece(text: str, chance: Chance) -> str:
+    start, depth = _place(text, chance), chance.choice((3, 300, 20_000))
+    letter = chr(chance.choice((0, 9, 34, 38, 60, 62, 0xFFFE, 0xD7FF)))
+    return text[:start] + chance.choice((letter, '<a>' * depth + '</a>' * depth)) + text[start:]
 
 
-def _other_beginning(text: str, chance: random.Random) -> str:
+def _other_beginning(text: str, chance: Chance) -> str:
     return chance.choice(DOCUMENT_TYPES) + text
 
 
-def _deeper(text: str, chance: random.Random) -> str:
-    start, depth = _place(text, chance), chance.choice((3, 300, 20_000))
-    return text[:start] + '<a>' * depth + '</a>' * depth + text[start:]
-
-
-TEXT_MUTATIONS: tuple[Callable[[str, random.Random], str], ...] = (
-    *([_other_value] * 4 + [_swapped_values] * 2),
-    *(_without_element, _repeated_element, _cut, _without_piece),
-    *(_other_letter, _other_beginning, _deeper),
+TEXT_MUTATIONS = (
+    *([_other_value] * 4 + [_swapped_values, _repeated_element, _without_piece, _with_piece] * 2),
+    _other_beginning,
 )
 
 
-def _other_bit(data: bytes, chance: random.Random) -> bytes:
+def _other_bit(data: bytes, chance: Chance) -> bytes:
     if not data:
         return data
     place = chance.randrange(len(data))
     return data[:place] + bytes((data[place] ^ (1 << chance.randrange(8)),)) + data[place + 1 :]
 
 
-def _other_length(data: bytes, chance: random.Random) -> bytes:
-    """Another number where a count or a length may stand."""
-    if len(data) < 8:
+def _other_number(data: bytes, chance: Chance) -> bytes:
+    """Another count or length, or a number that is no number or beyond all bounds."""
+    special = chance.choice(SPECIAL)
+    if len(data) < 4 + len(special):
         return data
-    place = 4 * chance.randrange(len(data) // 4)
-    number = chance.choice((0, 1, 7, 8, 0x7F, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF))
-    return data[:place] + number.to_bytes(4, 'little') + data[place + 4 :]
+    place = 4 * chance.randrange((len(data) - len(special)) // 4 + 1)
+    return data[:place] + special + data[place + len(special) :]
 
 
-def _shorter(data: bytes, chance: random.Random) -> bytes:
+SPECIAL = tuple(
+    number.to_bytes(4, 'little')
+    for number in (0, 1, 7, 8, 0x7F, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
+) + tuple(struct.pack('<d', x) for x in (nan, inf, -inf, sys.float_info.max, 5e-324, -0.0))
+
+
+def _shorter(data: bytes, chance: Chance) -> bytes:
     return data[: _place(data, chance)]
 
 
-def _longer(data: bytes, chance: random.Random) -> bytes:
+def _longer(data: bytes, chance: Chance) -> bytes:
     return data + chance.randbytes(chance.randrange(1, 64))
 
 
-def _noise(data: bytes, chance: random.Random) -> bytes:
+def _noise(data: bytes, chance: Chance) -> bytes:
     start, length = _place(data, chance), chance.randrange(1, 16)
     return data[:start] + chance.randbytes(length) + data[start + length :]
 
 
-def _moved(data: bytes, chance: random.Random) -> bytes:
+def _moved(data: bytes, chance: Chance) -> bytes:
     start = _place(data, chance)
     return data[:start] + bytes(chance.randrange(1, 8)) + data[start:]
 
 
-def _other_double(data: bytes, chance: random.Random) -> bytes:
-    """A number that is no number, or one beyond all bounds, in the place of eight bytes."""
-    if len(data) < 16:
-        return data
-    place = 4 + 4 * chance.randrange((len(data) - 12) // 4)
-    special = (
-        '000000000000f87f',  # NaN
-        '000000000000f07f',  # inf
-        '000000000000f0ff',  # -inf
-        'ffffffffffffef7f',  # the largest number
-        '0100000000000000',  # the smallest one
-        '0000000000000080',  # -0
-    )
-    return data[:place] + bytes.fromhex(chance.choice(special)) + data[place + 8 :]
-
-
-BYTE_MUTATIONS: tuple[Callable[[bytes, random.Random], bytes], ...] = (
-    _other_bit,
-    _other_length,
-    _shorter,
-    _longer,
-    _noise,
-    _moved,
-    _other_double,
-)
+BYTE_MUTATIONS = (_other_bit, _other_number, _other_number, _shorter, _longer, _noise, _moved)

@@ -88,11 +88,10 @@ class Server:
         with self._lock:
             socket.send_fds(self._socket, [request], [output.fileno()])
             while True:
-                content, ends, *_ = socket.recv_fds(self._socket, LARGEST, 1)
-                kind, *numbers = json.loads(content)
+                kind, pid, *code = json.loads(self._socket.recv(LARGEST))
                 if kind == 'started':
-                    return Forked(self, numbers[0], ends[0])
-                self._codes[numbers[0]] = numbers[1]
+                    return Forked(self, pid)
+                self._codes[pid] = code[0]
 
     def code(self, pid: int) -> int | None:
         """The exit code of a node; None while it runs."""
@@ -106,13 +105,8 @@ class Server:
 class Forked:
     """A node that a server has forked; has the interface of ``subprocess.Popen``."""
 
-    def __init__(self, server: Server, pid: int, end: int) -> None:
-        self.pid = pid
-        self._server = server
-        self._end = end  # the server's file descriptor: the process may have ended already
-
-    def __del__(self) -> None:
-        os.close(self._end)
+    def __init__(self, server: Server, pid: int) -> None:
+        self._server, self.pid = server, pid
 
     def poll(self) -> int | None:
         return self._server.code(self.pid)
@@ -120,18 +114,15 @@ class Forked:
     def wait(self, timeout: float | None = None) -> int:
         deadline = time.monotonic() + (timeout or 1e9)
         while (code := self.poll()) is None:
-            left = deadline - time.monotonic()
-            if left <= 0.0:
+            if time.monotonic() > deadline:
                 raise subprocess.TimeoutExpired(str(self.pid), timeout or 0.0)
-            ended, _, _ = select.select([self._end], [], [], min(left, 1.0))
-            if ended:
-                time.sleep(0.001)  # the server is about to report it
+            time.sleep(0.005)
         return code
 
     def send_signal(self, number: signal.Signals) -> None:
         if self.poll() is None:
             with suppress(ProcessLookupError):
-                signal.pidfd_send_signal(self._end, number)
+                os.kill(self.pid, number)
 
     def kill(self) -> None:
         self.send_signal(signal.SIGKILL)
@@ -195,7 +186,7 @@ def serve(tests: socket.socket, requests: socket.socket) -> None:
                 if content:
                     own, pid = fork(json.loads(content), files, [requests, *connections, *children])
                     children[own] = pid, end
-                    socket.send_fds(end, [json.dumps(['started', pid]).encode()], [own])
+                    end.send(json.dumps(['started', pid]).encode())
                 else:
                     connections.remove(end)
                     for pid, asked in children.values():

@@ -92,11 +92,6 @@ def _leave_domains() -> None:
 os.register_at_fork(after_in_child=_leave_domains)
 
 
-def share(domain: int) -> None:
-    """Work in a domain that the process which started this one occupies."""
-    _domains[domain] = None
-
-
 def executable(name: str) -> str:
     """The installed executable of that name."""
     return str(Path(get_package_prefix('dynamics_ros')) / 'lib' / 'dynamics_ros' / name)
@@ -135,41 +130,21 @@ class NodeProcess:
         return self._log.read()
 
     def end(self, by: signal.Signals = signal.SIGINT) -> tuple[int, float]:
-        """Send a signal; the exit code, and how many seconds the end took.
-
-        Those are not counted for which a busy machine kept its threads waiting for a processor.
-        """
+        """Send a signal; the exit code, and how many seconds the end took."""
         _running[:] = [process for process in _running if process is not self]
         started = time.monotonic()
-        before = self._kept_waiting()
-        after = dict(before)
         if self.alive:
             self._process.send_signal(by)
-        while True:
-            try:
-                code = self._process.wait(0.02)
-                break
-            except subprocess.TimeoutExpired:
-                after |= self._kept_waiting()
-                if time.monotonic() - started > PATIENCE:
-                    self.send(signal.SIGUSR1)  # writes the stacks of a forked node, ends others
-                    with suppress(subprocess.TimeoutExpired):
-                        self._process.wait(1.0)
-                    self._process.kill()
-                    self._process.wait()
-                    print(self.printed)
-                    raise
-        kept = sum(seconds - before.get(thread, 0.0) for thread, seconds in after.items())
-        return code, time.monotonic() - started - kept
-
-    def _kept_waiting(self) -> dict[str, float]:
-        """Seconds that each thread was ready to run and did not, where the kernel tells."""
-        found = {}
-        with suppress(FileNotFoundError):  # the process has ended
-            for file in Path(f'/proc/{self.pid}/task').glob('*/schedstat'):
-                with suppress(OSError):  # the thread has ended
-                    found[file.parent.name] = 1e-9 * int(file.read_text().split()[1])
-        return found
+        try:
+            return self._process.wait(PATIENCE), time.monotonic() - started
+        except subprocess.TimeoutExpired:
+            self.send(signal.SIGUSR1)  # writes the stacks of a forked node, ends others
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(1.0)
+            self._process.kill()
+            self._process.wait()
+            print(self.printed)
+            raise
 
     def wait(self) -> int:
         """Wait until it ends by itself; the exit code."""

@@ -1,19 +1,12 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Demonstration of an arm: watch the nodes, push, call services, compare with the simulator.
-
-On an overloaded machine, messages are lost or late. An observer that missed joint states needs time
-to settle again, and its estimates in the meantime are neither right nor wrong. So a wrong estimate,
-or too few samples, is a failure only if no message of the round was missed.
-"""
+"""Demonstration of an arm: watch the nodes, push, call services, compare with the simulator."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -32,7 +25,7 @@ from dynamics_ros.wire.conversions import (
 from dynamics_ros_msgs.msg import ContactState
 from dynamics_ros_msgs.srv import ComputeInverseDynamics, ComputeInverseKinematics
 
-from .demonstration import Demonstration, Report, Track, matched
+from .demonstration import Demonstration, Track, matched
 from .processes import Children
 from .screen import Cell, View
 from .subject import Subject
@@ -47,7 +40,6 @@ _TORQUE_TOLERANCE = 1e-6  # relative to the largest torque if that exceeds 1 Nm,
 _SOLUTION_TOLERANCE = 1e-3  # m and rad; that of inverse kinematics itself is 1e-5
 _MIN_RATE = 50.0  # joint states per second, below which the machine is too slow
 _MAX_DETECTION_TIME = 500.0  # ms, from the beginning of a push to its detection
-_MAX_GAP = 20_000_000  # ns, largest interval between two outputs; a tenth of that is usual
 _BEFORE = 400_000_000  # ns before the push in which no contact may be reported
 _SETTLED = 0.4  # share of the push after which it is in steady state
 _EDGE = 50_000_000  # ns excluded at the end of the push
@@ -58,136 +50,6 @@ _PUSH = 0.35  # share of a round that the push lasts
 _MAX_PUSH_DURATION = 4.0  # s
 _PAUSE = 0.3  # s, between the push and the service calls
 _SEARCH_TIMEOUT = 5.0  # s, timeout of a search, which the service allows at most
-
-
-@dataclass
-class Measures:
-    """Fills a report with figures of the messages since a stamp.
-
-    Attributes:
-        report: the report.
-        outputs: an object with the tracks of `ArmDemonstration`.
-        subject: the robot.
-        first: stamp of the first message [ns].
-    """
-
-    report: Report
-    outputs: Any
-    subject: Subject
-    first: int = 0
-
-    def poses(self) -> None:
-        """Error of the published poses, relative to those of the simulator."""
-        outputs = self.outputs
-        samples = matched(outputs.pose, outputs.true_pose, first=self.first, most=1000)
-        if self._are_enough('pose', samples):
-            m, rad = np.max([pose_error(A, B) for _, A, B in samples], axis=0).tolist()
-            self.report.figures.update(pose_error_m=m, pose_error_rad=rad)
-            fits = max(m, rad) <= _POSE_TOLERANCE
-            self.report.require(fits, f'the pose is off by {m:.1e} m, {rad:.1e} rad')
-
-    def gravity(self) -> None:
-        """Error of the published gravity torques, by kernels in plain Python."""
-        outputs = self.outputs
-        # Few, because the true torques of a state take a millisecond.
-        samples = matched(outputs.gravity, outputs.joint_states, first=self.first, most=50)
-        if self._are_enough('gravity torques', samples):
-            torques, states = zip(*(sample[1:] for sample in samples), strict=True)
-            truth = [self.subject.reference.gravity(q) for q, _ in states]
-            self._torques('gravity torques', 'gravity_torque_error_nm', torques, truth)
-
-    def push(self, quiet: int, duration: float) -> None:
-        """Detection and estimate of a push after the stamp ``quiet`` [ns], of a duration [s]."""
-        truth = matched(self.outputs.true_wrench, first=quiet)
-        pushed = [t for t, wrench in truth if np.any(wrench)]
-        if not pushed:
-            self._expect('push', False, 'the simulator did not push')
-            return
-        # The push began after ``calm``: its first messages may have been missed.
-        calm = max((t for t, _ in truth if t < pushed[0]), default=quiet)
-        began, end = pushed[0], min(pushed[0] + round(duration * 1e9), pushed[-1]) - _EDGE
-        steady = began + round(_SETTLED * duration * 1e9)
-        self._force(steady, end)
-        contacts = matched(self.outputs.contact, first=quiet - _BEFORE, last=end)
-        touched = [t for t, contact in contacts if contact.state != ContactState.NONE]
-        early = sum(t <= calm for t in touched)
-        self._expect('contact', not early, f'{early} messages report a contact before the push')
-        delay = next(((t - began) * 1e-6 for t in touched if t >= began), None)
-        failure = f'the push was not detected within {_MAX_DETECTION_TIME:g} ms'
-        self._expect('contact', delay is not None and delay <= _MAX_DETECTION_TIME, failure)
-        link = next((contact.link for t, contact in reversed(contacts) if t >= steady), None)
-        self.report.figures.update(push_detected_after_ms=delay, contact_link=link)
-
-    def _force(self, first: int, last: int) -> None:
-        outputs, subject, figures = self.outputs, self.subject, self.report.figures
-        tracks = outputs.wrench, outputs.true_wrench, outputs.true_pose, outputs.joint_states
-        samples = matched(*tracks, first=first, last=last)
-        if not self._are_enough('push', samples):
-            return
-        _, estimates, truths, poses, states = zip(*samples, strict=True)
-        # From the axes of the tool to those of the root.
-        estimated, true = (
-            np.einsum('tij,tkj->tki', np.array(poses)[:, :3, :3], np.reshape(x, (-1, 2, 3)))
-            for x in (estimates, truths)
-        )
-        figures['push_true_n'], figures['push_estimated_n'] = (
-            float(np.linalg.norm(x[:, 0].mean(axis=0))) for x in (true, estimated)
-        )
-        figures['push_compared'] = 'force'
-        compared = estimated[:, 0], true[:, 0]
-        if not subject.observable:
-            # Several wrenches have the same joint torques, so the torques are compared.
-            figures['push_compared'] = 'joint torques'
-            J = [subject.reference.jacobian(q, subject.tool) for q, _ in states]
-            compared = tuple(
-                np.einsum('tij,ti->tj', J, x.reshape(-1, 6)) for x in (estimated, true)
-            )
-        errors = np.linalg.norm(compared[0] - compared[1], axis=1)
-        error = 100.0 * float(np.median(errors / np.linalg.norm(compared[1], axis=1)))
-        figures['push_error_percent'] = error
-        failure = f'the estimated push is off by {error:.1f} % ({figures["push_compared"]})'
-        self._expect('push', error < PUSH_TOLERANCE, failure)
-
-    def inverse_kinematics(self, target: Array, q: Array, took: float) -> None:
-        """Check a solution q (n) for a target (4, 4) by forward kinematics in plain Python."""
-        report, robot, tool = self.report, self.subject.robot, self.subject.tool
-        m, rad = pose_error(self.subject.reference.forward_kinematics(q, tool), target)
-        inside = bool(np.all((q >= robot.lower_limits - 1e-9) & (q <= robot.upper_limits + 1e-9)))
-        report.require(inside, 'inverse kinematics leaves the joint limits')
-        close = max(m, rad) <= _SOLUTION_TOLERANCE
-        report.require(close, f'inverse kinematics misses by {m:.1e} m, {rad:.1e} rad')
-        report.figures.update(
-            inverse_kinematics_success=inside and close,
-            inverse_kinematics_error_m=m,
-            inverse_kinematics_ms=took * 1e3,
-        )
-
-    def inverse_dynamics(self, truth: Array, torques: Array, took: float) -> None:
-        """Compare torques (n) of the service with those of kernels in plain Python."""
-        self._torques('inverse dynamics', 'inverse_dynamics_error_nm', torques, truth)
-        self.report.figures['inverse_dynamics_ms'] = took * 1e3
-
-    def _torques(self, what: str, figure: str, torques: Any, truth: Any) -> None:
-        """Set the largest error of torques; more than ``_TORQUE_TOLERANCE`` is a failure."""
-        error = float(np.max(np.abs(np.subtract(torques, truth))))
-        self.report.figures[figure] = error
-        allowed = _TORQUE_TOLERANCE * max(1.0, float(np.max(np.abs(truth))))
-        self.report.require(error <= allowed, f'{what}: off by {error:.1e} Nm')
-
-    def _are_enough(self, what: str, samples: Sequence[Any]) -> bool:
-        enough = len(samples) >= _MIN_SAMPLES
-        failure = f'{what}: {len(samples)} stamps with a true value, too few to compare'
-        self._expect(what, enough, failure)
-        return enough
-
-    def _expect(self, what: str, condition: bool, failure: str) -> None:
-        """Note a failure, or a slow machine if messages were missed in this round."""
-        tracks = self.outputs.tracks.values()
-        last = max(track.newest for track in tracks)
-        if condition or not any(_misses_messages(track, self.first, last) for track in tracks):
-            self.report.require(condition, failure)
-        else:
-            self.report.late[what] = f'{failure}; messages were missed'
 
 
 class ArmDemonstration(Demonstration):
@@ -246,10 +108,9 @@ class ArmDemonstration(Demonstration):
         self._solve = self.service(ComputeInverseKinematics, f'{kinematics}_kinematics')
         self._inverse_dynamics = self.service(ComputeInverseDynamics, f'{dynamics}_dynamics')
 
-    def round(self, report: Report, duration: float) -> None:
+    def round(self, duration: float) -> None:
         """Push the tool, then call inverse kinematics and inverse dynamics."""
-        subject, figures = self._subject, report.figures
-        measures = Measures(report, self, subject, first=self.joint_states.newest)
+        subject, figures = self._subject, self.current.figures
         began, count = time.monotonic(), self.joint_states.count
         figures['inverse_kinematics_success'] = None
 
@@ -258,20 +119,21 @@ class ArmDemonstration(Demonstration):
         size = float(np.linalg.norm(subject.force))
         push = f'push {figures["rounds"]} at {subject.tool}'
         self.screen.event(f'{push}: {size:.2f} N for {seconds:.1f} s')
-        self.push(report, subject.tool, subject.force, seconds)
+        self.push(subject.tool, subject.force, seconds)
         self.watch(seconds + _PAUSE)
         self.wait_until(quiet + round((seconds + _PAUSE) * 1e9))
-        measures.push(quiet, seconds)
+        self.check_push(quiet, seconds)
         target = subject.reference.forward_kinematics(subject.target(), subject.tool)
         ask = ComputeInverseKinematics.Request(
             frame=subject.tool,
             target=pose_stamped(self._now(), subject.robot.root_frame, target),
             timeout=duration_message(_SEARCH_TIMEOUT),
         )
-        answer, took = self.call(report, 'inverse kinematics', self._solve, ask)
+        answer, took = self.call('inverse kinematics', self._solve, ask)
         if answer is not None:
+            figures['inverse_kinematics_ms'] = 1e3 * took
             q = self._in_order(answer.solution.name, answer.solution.position)
-            measures.inverse_kinematics(target, q, took)
+            self.check_solution(target, q)
         self.watch(_PAUSE)
         (q, v), a = self.joint_states.latest, self._rng.uniform(-1.0, 1.0, subject.robot.nv)
         names = list(subject.robot.joint_names)
@@ -280,18 +142,116 @@ class ArmDemonstration(Demonstration):
             acceleration_names=names,
             accelerations=a.tolist(),
         )
-        response, took = self.call(report, 'inverse dynamics', self._inverse_dynamics, request)
+        response, took = self.call('inverse dynamics', self._inverse_dynamics, request)
         if response is not None:
+            figures['inverse_dynamics_ms'] = 1e3 * took
             tau = self._in_order(response.torques.name, response.torques.effort)
-            measures.inverse_dynamics(subject.reference.inverse_dynamics(q, v, a), tau, took)
+            truth = subject.reference.inverse_dynamics(q, v, a)
+            self.check_torques('inverse dynamics', 'inverse_dynamics_error_nm', tau, truth)
         self.watch(began + duration - time.monotonic())
 
         rate = (self.joint_states.count - count) / (time.monotonic() - began)
         figures['joint_state_rate_hz'] = rate
         if rate < _MIN_RATE:
-            report.late['joint states'] = f'only {rate:.0f} a second'
-        measures.poses()
-        measures.gravity()
+            self.current.late['joint states'] = f'only {rate:.0f} a second'
+        self.check_poses()
+        self.check_gravity()
+
+    def check_poses(self) -> None:
+        """Compare the published poses with those of the simulator."""
+        samples = matched(self.pose, self.true_pose, first=self.first, most=1000)
+        if self._are_enough('pose', samples):
+            m, rad = np.max([pose_error(A, B) for _, A, B in samples], axis=0).tolist()
+            self.current.figures.update(pose_error_m=m, pose_error_rad=rad)
+            fits = max(m, rad) <= _POSE_TOLERANCE
+            self.current.require(fits, f'the pose is off by {m:.1e} m, {rad:.1e} rad')
+
+    def check_gravity(self) -> None:
+        """Compare the published gravity torques with those of kernels in plain Python."""
+        # Few, because the true torques of a state take a millisecond.
+        samples = matched(self.gravity, self.joint_states, first=self.first, most=50)
+        if self._are_enough('gravity torques', samples):
+            torques, states = zip(*(sample[1:] for sample in samples), strict=True)
+            truth = [self._subject.reference.gravity(q) for q, _ in states]
+            self.check_torques('gravity torques', 'gravity_torque_error_nm', torques, truth)
+
+    def check_push(self, quiet: int, duration: float) -> None:
+        """Detection and estimate of a push after the stamp ``quiet`` [ns], of a duration [s]."""
+        truth = matched(self.true_wrench, first=quiet)
+        pushed = [t for t, wrench in truth if np.any(wrench)]
+        if not pushed:
+            self.expect('push', False, 'the simulator did not push')
+            return
+        # The push began after ``calm``: its first messages may have been missed.
+        calm = max((t for t, _ in truth if t < pushed[0]), default=quiet)
+        began, end = pushed[0], min(pushed[0] + round(duration * 1e9), pushed[-1]) - _EDGE
+        steady = began + round(_SETTLED * duration * 1e9)
+        self._check_force(steady, end)
+        contacts = matched(self.contact, first=quiet - _BEFORE, last=end)
+        touched = [t for t, contact in contacts if contact.state != ContactState.NONE]
+        early = sum(t <= calm for t in touched)
+        self.expect('contact', not early, f'{early} messages report a contact before the push')
+        delay = next(((t - began) * 1e-6 for t in touched if t >= began), None)
+        failure = f'the push was not detected within {_MAX_DETECTION_TIME:g} ms'
+        self.expect('contact', delay is not None and delay <= _MAX_DETECTION_TIME, failure)
+        link = next((contact.link for t, contact in reversed(contacts) if t >= steady), None)
+        self.current.figures.update(push_detected_after_ms=delay, contact_link=link)
+
+    def _check_force(self, first: int, last: int) -> None:
+        """Compare the estimated force with the true one, between two stamps [ns]."""
+        tracks = self.wrench, self.true_wrench, self.true_pose, self.joint_states
+        samples = matched(*tracks, first=first, last=last)
+        if not self._are_enough('push', samples):
+            return
+        _, estimates, truths, poses, states = zip(*samples, strict=True)
+        # From the axes of the tool to those of the root.
+        estimated, true = (
+            np.einsum('tij,tkj->tki', np.array(poses)[:, :3, :3], np.reshape(x, (-1, 2, 3)))
+            for x in (estimates, truths)
+        )
+        compared, of = (estimated[:, 0], true[:, 0]), 'force'
+        if not self._subject.observable:
+            # Several wrenches have the same joint torques, so the torques are compared.
+            of = 'joint torques'
+            J = [self._subject.reference.jacobian(q, self._subject.tool) for q, _ in states]
+            compared = tuple(
+                np.einsum('tij,ti->tj', J, x.reshape(-1, 6)) for x in (estimated, true)
+            )
+        errors = np.linalg.norm(compared[0] - compared[1], axis=1)
+        error = 100.0 * float(np.median(errors / np.linalg.norm(compared[1], axis=1)))
+        sizes = [float(np.linalg.norm(x[:, 0].mean(axis=0))) for x in (true, estimated)]
+        self.current.figures.update(
+            push_true_n=sizes[0],
+            push_estimated_n=sizes[1],
+            push_compared=of,
+            push_error_percent=error,
+        )
+        failure = f'the estimated push is off by {error:.1f} % ({of})'
+        self.expect('push', error < PUSH_TOLERANCE, failure)
+
+    def check_solution(self, target: Array, q: Array) -> None:
+        """Check a solution q (n) for a target (4, 4) by forward kinematics in plain Python."""
+        report, robot, tool = self.current, self._subject.robot, self._subject.tool
+        m, rad = pose_error(self._subject.reference.forward_kinematics(q, tool), target)
+        inside = bool(np.all((q >= robot.lower_limits - 1e-9) & (q <= robot.upper_limits + 1e-9)))
+        report.require(inside, 'inverse kinematics leaves the joint limits')
+        close = max(m, rad) <= _SOLUTION_TOLERANCE
+        report.require(close, f'inverse kinematics misses by {m:.1e} m, {rad:.1e} rad')
+        report.figures['inverse_kinematics_success'] = inside and close
+        report.figures['inverse_kinematics_error_m'] = m
+
+    def check_torques(self, what: str, figure: str, torques: Any, truth: Any) -> None:
+        """Set the largest error of torques; more than ``_TORQUE_TOLERANCE`` is a failure."""
+        error = float(np.max(np.abs(np.subtract(torques, truth))))
+        self.current.figures[figure] = error
+        allowed = _TORQUE_TOLERANCE * max(1.0, float(np.max(np.abs(truth))))
+        self.current.require(error <= allowed, f'{what}: off by {error:.1e} Nm')
+
+    def _are_enough(self, what: str, samples: Sequence[Any]) -> bool:
+        enough = len(samples) >= _MIN_SAMPLES
+        failure = f'{what}: {len(samples)} stamps with a true value, too few to compare'
+        self.expect(what, enough, failure)
+        return enough
 
     def _now(self) -> Any:
         return self.node.get_clock().now().to_msg()
@@ -334,12 +294,6 @@ class ArmDemonstration(Demonstration):
         largest = np.abs(np.nan_to_num(tau)).max()
         title = f'{robot.name}, {tool} at {where} m, gravity up to {largest:.3g} Nm{place}'
         return View(title, ('joint', 'position', 'gravity', 'external'), rows, forces)
-
-
-def _misses_messages(track: Track, first: int, last: int) -> bool:
-    """Whether there are gaps between the messages from one stamp to another [ns]."""
-    stamps = [first, *sorted(t for t in track.messages.copy() if first < t < last), last]
-    return any(later - earlier > _MAX_GAP for earlier, later in pairwise(stamps))
 
 
 def pose_error(A: Array, B: Array) -> tuple[float, float]:

@@ -15,7 +15,7 @@ from dynamics_ros.model.urdf import read_urdf
 from dynamics_ros.robot import Robot
 from dynamics_ros_msgs.msg import FootContacts
 
-from .demonstration import Demonstration, Report, matched
+from .demonstration import Demonstration, matched
 from .known_robots import LeggedRobot
 from .processes import Children
 from .screen import Cell, View
@@ -73,23 +73,23 @@ class LeggedDemonstration(Demonstration):
         self._felt = self.subscribe('/contact_node/foot_contacts', FootContacts)
         self._truth = self.subscribe(truth, FootContacts)
 
-    def round(self, report: Report, duration: float) -> None:
+    def round(self, duration: float) -> None:
         """Push the base, and compare the forces of the feet with the true ones."""
-        first = self._truth.newest
+        report, first = self.current, self._truth.newest
         self.watch(max(duration - _PUSH - 1.0, 1.0))
         pushed = self._truth.newest
         force = _SHARE * self._weight * np.array([0.3, 0.3, -0.9])
         base, size = self._known.base, np.linalg.norm(force)
         report.figures['push_n'] = -float(force[2])
         self.screen.event(f'push at {base}: {size:.0f} N for {_PUSH:g} s')
-        self.push(report, base, force, _PUSH)
+        self.push(base, force, _PUSH)
         # A busy machine may push later.
         self.wait_until(self._truth.newest + round(1e9 * (_PUSH + 0.5)))
         samples = matched(self._felt, self._truth, first=first)
         if len(samples) < 10:
             report.require(False, 'contact_node and the truth have next to no stamps in common')
         else:
-            self._measure(report, samples, pushed)
+            self._measure(samples, pushed)
 
     def view(self) -> View:
         """Vertical forces of the feet beside the simulated ones."""
@@ -105,9 +105,10 @@ class LeggedDemonstration(Demonstration):
         sums = dict(zip(('estimated', 'simulated'), z.sum(axis=1)[1:].tolist(), strict=True))
         return View(title, ('foot, N', 'observer', 'constraints', 'simulated'), rows, sums)
 
-    def _measure(self, report: Report, samples: list[tuple[Any, ...]], pushed: int) -> None:
+    def _measure(self, samples: list[tuple[Any, ...]], pushed: int) -> None:
         """Fill the report from samples; the push began after the stamp ``pushed`` [ns]."""
-        figures, weight, share = report.figures, self._weight, self._weight / len(self._known.feet)
+        report, figures, weight = self.current, self.current.figures, self._weight
+        share = weight / len(self._known.feet)
         # (samples, feet) of each.
         felt, held, true = np.stack([_vertical(x) for _, *x in samples], axis=1)
         t = np.array([stamp for stamp, *_ in samples])

@@ -58,10 +58,12 @@ def own_domain() -> Iterator[int]:
     for number in [int(named)] if named else [*_DOMAINS[first:], *_DOMAINS[:first]]:
         base = 7400 + 250 * number  # DDSI-RTPS 9.6.1
         # Locked before the check: two demonstrations that start together must not both take it.
-        with _bound(base + _LOCK_PORT) as locked:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as lock:
             # Shared memory of a killed participant delays discovery by seconds.
             left = any(Path('/dev/shm').glob(f'fastdds_port{base // 10}*'))
-            if locked and (named or (not left and all(_is_free(base + port) for port in _PORTS))):
+            if _bound(lock, base + _LOCK_PORT) and (
+                named or (not left and all(_is_free(base + port) for port in _PORTS))
+            ):
                 yield number
                 return
     problem = f'all domains from {_DOMAINS[0]} to {_DOMAINS[-1]} are in use'
@@ -70,22 +72,17 @@ def own_domain() -> Iterator[int]:
     raise DemonstrationError(problem)
 
 
-@contextmanager
-def _bound(port: int) -> Iterator[bool]:
-    """Context with a UDP port, and whether it was free."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.bind(('', port))
-        except OSError:
-            free = False
-        else:
-            free = True
-        yield free
+def _bound(probe: socket.socket, port: int) -> bool:
+    """Whether the port was free, which a socket has then."""
+    with suppress(OSError):
+        probe.bind(('', port))
+        return True
+    return False
 
 
 def _is_free(port: int) -> bool:
-    with _bound(port) as free:
-        return free
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        return _bound(probe, port)
 
 
 class Children:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -13,6 +13,7 @@ from rclpy.qos import QoSCompatibility, qos_check_compatible
 
 from dynamics_ros.reasons import ACTION, KEY, Reason
 
+from .contradictions import differing_joints, twist_fault
 from .graph import CLOCK, JOINT_STATE, Graph, Topic
 
 LATE = 0.5
@@ -34,9 +35,6 @@ MAX_INTERVALS = 2.0
 MAX_DELAY = 600.0
 """Age above which stamps are those of another clock or of a recording, not of a slow publisher
 [s]."""
-
-REFUSED = 'refused: '
-"""Prefix of status keys that count refused inputs."""
 
 QOS = ' (qos_overrides of docs/interfaces.md)'
 EFFORTS = 'contacts need measured torques: have the driver report effort (docs/efforts.md)'
@@ -114,6 +112,7 @@ def findings(graph: Graph) -> list[Finding]:
         *_simulated_time(graph),
         *_clocks(graph),
         *_twice(graph),
+        *_contradictions(graph),
         *_commanded_twice(graph),
     ]
 
@@ -182,27 +181,14 @@ def _silences(graph: Graph) -> Iterator[Finding]:
     names_of: dict[tuple[str, str], list[str]] = {}
     for name, status in sorted(graph.statuses.items()):
         if status.level != DiagnosticStatus.OK and name in graph.nodes:
-            values = _values(status)
-            reason = values.get(KEY, '')
-            refused = _most_refused(values) if reason == Reason.MESSAGES_REFUSED else ''
-            names_of.setdefault((status.message + refused, reason), []).append(name)
+            reason = _values(status).get(KEY, '')
+            names_of.setdefault((status.message, reason), []).append(name)
     for (message, reason), names in names_of.items():
         yield Finding(f'{", ".join(names)}: {message}', _cure(reason, graph))
 
 
 def _values(status: DiagnosticStatus) -> dict[str, str]:
     return {value.key: value.value for value in status.values}
-
-
-def _most_refused(values: Mapping[str, str]) -> str:
-    """Return the most frequent reason of refusal if the status counts refusals; else ''."""
-    counts = {
-        key.removeprefix(REFUSED): int(value)
-        for key, value in values.items()
-        if key.startswith(REFUSED) and value.isdigit() and int(value)
-    }
-    reason = max(counts, key=counts.__getitem__, default='')
-    return f', mostly: {reason} ({counts[reason]})' if reason else ''
 
 
 def _cure(reason: str, graph: Graph) -> str:
@@ -309,6 +295,22 @@ def _twice(graph: Graph) -> Iterator[Finding]:
                 f'{", ".join(made_up)} publishes made-up states on {topic.name}, beside '
                 f'{", ".join(name for name in senders if name not in made_up)}',
                 'end it: the states of the robot and its own alternate',
+            )
+
+
+def _contradictions(graph: Graph) -> Iterator[Finding]:
+    for topic in _sorted(graph):
+        if JOINT_STATE in topic.types:
+            for a, b, joints in differing_joints(topic):
+                names = ', '.join(joints)
+                yield Finding(
+                    f'{a} and {b} report different positions of {names} on {topic.name}',
+                    'the states of both alternate: end one, or have one alone report these joints',
+                )
+        elif fault := twist_fault(topic):
+            yield Finding(
+                f'odometry of {topic.publishers[0].node} on {topic.name}: {fault}',
+                'correct its publisher: a twist is in the axes of child_frame_id, in m/s and rad/s',
             )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from rclpy.utilities import remove_ros_args
 
-from dynamics_ros.command_line import INTERRUPTED, Block, show
+from dynamics_ros.command_line import INTERRUPTED, Block, finite, show
 from dynamics_ros.errors import DynamicsRosError, printable
 from dynamics_ros.model.urdf import parse_urdf
 from dynamics_ros.wire.description_topic import published_description
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else list(arguments)
     parser = argparse.ArgumentParser(prog='doctor', description=__doc__)
     duration = 'duration of the observation [s] (default: %(default)s)'
-    parser.add_argument('--seconds', type=_seconds, default=SECONDS, help=duration)
+    parser.add_argument('--seconds', type=finite, default=SECONDS, help=duration)
     parser.add_argument(
         '--topic',
         metavar='NAME',
@@ -43,6 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f'doctor: {problem} Expected --ros-args as ROS documents them', file=sys.stderr)
         return 2
     options = parser.parse_args(own)
+    if not 0.5 <= options.seconds <= 600.0:
+        parser.error(f'--seconds: {options.seconds:g} s given, 0.5 to 600 s expected')
     print(f'looking for {options.seconds:g} s ...', file=sys.stderr, flush=True)
     try:
         described = () if options.topic is None else _joints(published_description(options.topic))
@@ -65,16 +67,6 @@ def _joints(description: str) -> tuple[str, ...]:
         for joint in parse_urdf(description).joints
         if joint.type in ('revolute', 'continuous', 'prismatic') and joint.mimic is None
     )
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0.5 <= seconds <= 600.0:
-        raise argparse.ArgumentTypeError(f'{text!r} given, 0.5 to 600 s expected')
-    return seconds
 
 
 def screen(graph: Graph, found: Sequence[Finding]) -> Iterator[Block]:

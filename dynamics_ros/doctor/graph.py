@@ -11,25 +11,26 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import pairwise
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from nav_msgs.msg import Odometry
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.serialization import deserialize_message
 from rclpy.signals import SignalHandlerOptions
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
 from dynamics_ros.files import use_writable_log_folder
-from dynamics_ros.wire.cdr import MalformedMessageError, stamp_of
+from dynamics_ros.wire.cdr import MalformedMessageError, deserialized, stamp_of
 
 if TYPE_CHECKING:  # newer releases have it elsewhere
     from rclpy.topic_endpoint_info import TopicEndpointInfo
@@ -55,11 +56,12 @@ _QOS = QoSProfile(depth=1000, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
 class Endpoint(NamedTuple):
-    """Publisher or subscription: full name of its node, message type, quality of service."""
+    """Publisher or subscription: full name of its node, type, quality of service, identifier."""
 
     node: str
     type: str
     qos: QoSProfile
+    gid: bytes = b''
 
 
 @dataclass
@@ -77,6 +79,8 @@ class Topic:
         stamp_rate: rate of the stamps, by the median of their steps [Hz]; None if they do not
             advance.
         joints: names in its joint states.
+        reports: times [s] and messages of each publisher, by its identifier (b'' before Kilted): of
+            odometry, and of joint states of several publishers.
     """
 
     name: str
@@ -89,6 +93,7 @@ class Topic:
     pace: float | None = None
     stamp_rate: float | None = None
     joints: set[str] = field(default_factory=set)
+    reports: dict[bytes, list[tuple[float, Any]]] = field(default_factory=dict)
     _ages: list[tuple[float, float]] = field(default_factory=list)  # stamp, age [s]
     _lengths: set[int] = field(default_factory=set)
     _first: float = 0.0
@@ -104,18 +109,24 @@ class Topic:
         """Whether it lies below the name of a node that publishes it, so that it is an output."""
         return any(self.name.startswith(f'{one.node}/') for one in self.publishers)
 
-    def take(self, data: bytes, now: float, *, stamped: bool, joints: bool) -> None:
+    def take(
+        self, data: bytes, now: float, *, stamped: bool, kind: Any = None, sender: bytes = b''
+    ) -> None:
         """Count a serialized message, which may begin with a stamp, at a time of the clock [s]."""
         self._last = time.monotonic()
         self._first = self._first or self._last
         self.count += 1
-        if stamped and len(self._ages) < MAX_AGES:
-            with suppress(MalformedMessageError):
-                if stamp := 1e-9 * stamp_of(data):
-                    self._ages.append((stamp, now - stamp))
-        if joints and len(data) not in self._lengths:  # of other joints
-            self._lengths.add(len(data))
-            self.joints.update(deserialize_message(data, JointState).name)
+        with suppress(MalformedMessageError):
+            stamp = 1e-9 * stamp_of(data) if stamped else 0.0
+            if stamp and len(self._ages) < MAX_AGES:
+                self._ages.append((stamp, now - stamp))
+            if kind is JointState and len(data) not in self._lengths:  # of other joints
+                self._lengths.add(len(data))
+                self.joints.update(deserialized(data, kind).name)
+            compared = kind is Odometry or (kind is JointState and len(self.publishers) > 1)
+            if compared and self.count <= MAX_AGES:
+                message = deserialized(data, kind)
+                self.reports.setdefault(sender, []).append((stamp or now, message))
 
     def summarize(self) -> None:
         """Set rate, age, and how far and how often the stamps advance."""
@@ -240,9 +251,10 @@ class _Observer:
         first = next(iter(kind.get_fields_and_field_types().values()), '')
         stamped = first in ('std_msgs/Header', 'builtin_interfaces/Time')
 
-        def take(data: bytes) -> None:
+        def take(data: bytes, info: Mapping[str, Any]) -> None:
             now = self._clock if self._graph.simulated else time.time()
-            topic.take(data, now, stamped=stamped, joints=name == JOINT_STATE)
+            sender = bytes((info.get('publisher_gid') or {}).get('data', b''))
+            topic.take(data, now, stamped=stamped, kind=kind, sender=sender)
 
         topic.listened = True
         self._node.create_subscription(kind, topic.name, take, _QOS, raw=True)
@@ -263,7 +275,10 @@ def _full(namespace: str, name: str) -> str:
 
 def _endpoints(infos: list[TopicEndpointInfo], own: str) -> tuple[Endpoint, ...]:
     found = (
-        Endpoint(_full(one.node_namespace, one.node_name), one.topic_type, one.qos_profile)
+        Endpoint(
+            _full(one.node_namespace, one.node_name),
+            *(one.topic_type, one.qos_profile, bytes(one.endpoint_gid)),
+        )
         for one in infos
     )
     return tuple(one for one in found if one.node != own)

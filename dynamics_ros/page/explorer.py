@@ -142,7 +142,8 @@ class Explorer:
             for frame, (x, y, z, qx, qy, qz, qw) in zip(
                 robot.frame_names, pose_numbers(robot.all_frames(q)), strict=True
             ):
-                self._scene.move_frame(frame, ((x, y, z), (qw, qx, qy, qz)))
+                shown = self._scene.frames[frame]
+                shown.position, shown.wxyz = (x, y, z), (qw, qx, qy, qz)
             if robot.total_mass > 0.0:
                 look = sphere(robot.center_of_mass(q), MASS_DIAMETER, MASS_COLOR)
                 self._scene.draw('center of mass', '', 'icosphere', **look)
@@ -184,8 +185,8 @@ class Explorer:
         lowest = cloud.min(axis=0)
         # Without odometry, a floating base is at the origin, and its legs are below.
         floating = self.robot.model.root_joint == 'floating'
-        self._scene.set_ground(min(0.0, float(lowest[2])) if floating else 0.0)
-        self._scene.look_at(lowest, cloud.max(axis=0))
+        ground = min(0.0, float(lowest[2])) if floating else 0.0
+        self._scene.look_at(lowest, cloud.max(axis=0), ground)
 
     # --- frames and joints ------------------------------------------------------------------------
 
@@ -205,7 +206,8 @@ class Explorer:
         self.frame = frame
         if self._chosen.value != frame:
             self._chosen.value = frame
-        self._scene.show_axes(frame)
+        for name, shown in self._scene.frames.items():
+            shown.show_axes = name == frame
         self._next_update = 0.0
 
     def _pose(self) -> str:

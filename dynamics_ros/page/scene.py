@@ -25,8 +25,6 @@ from dynamics_ros.model.collision_geometry import Visual
 
 Array = NDArray[np.float64]
 Color = tuple[float, float, float]
-Pose = tuple[Sequence[float], Sequence[float]]
-"""Position [m] and unit quaternion (w, x, y, z)."""
 
 USUAL_PORT, HIGHEST_PORT = 8080, 65535
 """Port of a page if none is given, and the highest number of a port."""
@@ -55,6 +53,7 @@ class Scene:
     Attributes:
         port: port of the page.
         gui: panel beside the scene (viser's GuiApi).
+        frames: scene nodes of the frames of the robot, with all objects in them, by name.
     """
 
     def __init__(self, host: str, port: int, title: str, *, exact: bool = False) -> None:
@@ -100,8 +99,7 @@ class Scene:
             self._server.on_client_connect(self._fit_to_window)
         self._title = self.gui.add_html('')
         self._queued_calls: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        self._frames: dict[str, Any] = {}
-        self._axes: str | None = None
+        self.frames: dict[str, Any] = {}
         self._objects: dict[str, tuple[str, str, Any]] = {}
 
     def later(self, call: Callable[[], None]) -> None:
@@ -145,8 +143,7 @@ class Scene:
                 self.remove(name)
             self._server.scene.remove_by_name(ROBOT)
             self._server.scene.add_frame(ROBOT, show_axes=False)
-            self._axes = None
-            self._frames = {
+            self.frames = {
                 name: self._server.scene.add_frame(
                     _path(name), show_axes=False, axes_length=0.12, axes_radius=0.004,
                     origin_radius=0.008,
@@ -165,13 +162,14 @@ class Scene:
                 chosen = partial(on_click, visual.link)
                 shape.on_click(lambda _, chosen=chosen: self.later(chosen))
 
-    def set_ground(self, height: float) -> None:
-        """Set the height of the grid [m]."""
-        self._grid.position = (0.0, 0.0, height)
+    def look_at(self, lowest: Array, highest: Array, ground: float) -> None:
+        """Move the camera so that it shows a box with two corners (3) [m], for all visitors.
 
-    def look_at(self, lowest: Array, highest: Array) -> None:
-        """Move the camera so that it shows a box with two corners (3) [m], for all visitors."""
-        self._box = lowest, highest
+        Args:
+            lowest, highest: the corners.
+            ground: height of the grid [m].
+        """
+        self._box, self._grid.position = (lowest, highest), (0.0, 0.0, ground)
         # The initial camera knows no window: _fit_to_window aims it.
         self._aim(self._server.initial_camera, 1.0)
         for client in self._server.get_clients().values():
@@ -200,20 +198,6 @@ class Scene:
             client.gui.main_panel.minimize()
             width = FOLDED_WIDTH
         self._aim(client.camera, (window - width) / float(client.camera.image_height))
-
-    def move_frame(self, frame: str, pose: Pose) -> None:
-        """Set the pose of a frame of the robot, with all objects in it."""
-        shown = self._frames.get(frame)
-        if shown is not None:
-            shown.position, shown.wxyz = pose
-
-    def show_axes(self, frame: str | None) -> None:
-        """Draw the axes of one frame only, or of none."""
-        if self._axes in self._frames:
-            self._frames[self._axes].show_axes = False
-        self._axes = frame
-        if frame in self._frames:
-            self._frames[frame].show_axes = True
 
     def remove(self, name: str) -> None:
         """Remove the object of a name."""

@@ -17,52 +17,51 @@ from benchmarks.records import KEYS
 from benchmarks.robots import ARMS
 
 
-def figures_of(path: Path) -> list[dict]:
-    """What a run has written, each figure well formed."""
-    figures = json.loads(path.read_text())
-    for figure in figures:
-        assert tuple(figure) == KEYS
-        assert isinstance(figure['value'], float)
-        assert figure['verdict'] in ('pass', 'stretch', 'FAIL', None)
-        assert all(isinstance(figure[key], str) for key in ('suite', 'case', 'robot', 'unit'))
-        if figure['peer'] is None:
-            assert figure['peer_value'] is None
-            assert figure['ratio'] is None
-        else:
-            assert figure['ratio'] == pytest.approx(figure['value'] / figure['peer_value'])
-    return figures
+@pytest.fixture
+def figures(tmp_path):
+    """A function that runs a suite quickly: values by case, and all figures, each well formed."""
+
+    def run(*arguments):
+        out = tmp_path / 'figures.json'
+        assert main([*arguments, '--quick', '--json', str(out)]) == 0
+        written = json.loads(out.read_text())
+        for figure in written:
+            assert tuple(figure) == KEYS
+            assert isinstance(figure['value'], float)
+            assert figure['verdict'] in ('pass', 'stretch', 'FAIL', None)
+            assert all(isinstance(figure[key], str) for key in ('suite', 'case', 'robot', 'unit'))
+            if figure['peer'] is None:
+                assert figure['peer_value'] is figure['ratio'] is None
+            else:
+                assert figure['ratio'] == pytest.approx(figure['value'] / figure['peer_value'])
+        return {x['case']: x['value'] for x in written}, written
+
+    return run
 
 
-def test_dynamics_puts_every_call_beside_pinocchio_and_mujoco(tmp_path, capsys):
-    out = tmp_path / 'figures.json'
-    arguments = ['dynamics', '--quick', '--robot', 'ur5', '--part', 'calls', '--part', 'batch']
-    assert main([*arguments, '--peers', 'pin,mujoco', '--json', str(out)]) == 0
-    figures = figures_of(out)
-    beside_pin = {x['case'] for x in figures if x['peer'] == 'pin'}
+def test_dynamics_puts_every_call_beside_pinocchio_and_mujoco(figures, capsys):
+    parts = '--part', 'calls', '--part', 'batch'
+    _, written = figures('dynamics', '--robot', 'ur5', *parts, '--peers', 'pin,mujoco')
+    beside_pin = {x['case'] for x in written if x['peer'] == 'pin'}
     assert {case.name for case in CASES} <= beside_pin
     assert any(case.startswith('batch of') for case in beside_pin)
-    assert any(x['peer'] == 'mujoco' for x in figures)
-    assert {x['suite'] for x in figures} == {'dynamics'}
-    assert all(0.0 < x['value'] < 1e5 for x in figures)
+    assert any(x['peer'] == 'mujoco' for x in written)
+    assert {x['suite'] for x in written} == {'dynamics'}
+    assert all(0.0 < x['value'] < 1e5 for x in written)
     assert 'goals are met' in capsys.readouterr().out
 
 
 @pytest.mark.ros
-def test_a_cold_start_is_measured_in_a_fresh_process(tmp_path):
-    out = tmp_path / 'figures.json'
-    arguments = ['dynamics', '--quick', '--robot', 'xarm7', '--part', 'startup']
-    assert main([*arguments, '--peers', 'none', '--json', str(out)]) == 0
-    values = {x['case']: x['value'] for x in figures_of(out)}
+def test_a_cold_start_is_measured_in_a_fresh_process(figures):
+    part = '--robot', 'xarm7', '--part', 'startup'
+    values, _ = figures('dynamics', *part, '--peers', 'none')
     assert 0.0 < values['start to first answer'] < 30.0
     assert values['compile all kernels'] > 0.0
     assert 10.0 < values['memory with the nodes loaded'] < 4000.0
 
 
-def test_accuracy_writes_an_error_for_each_quantity(tmp_path):
-    out = tmp_path / 'figures.json'
-    arguments = ['accuracy', '--quick', '--robot', 'double_pendulum_simple', '--json', str(out)]
-    assert main(arguments) == 0
-    errors = {x['case']: x['value'] for x in figures_of(out)}
+def test_accuracy_writes_an_error_for_each_quantity(figures):
+    errors, _ = figures('accuracy', '--robot', 'double_pendulum_simple')
     assert errors['mass matrix'] < 1e-9
     assert len(errors) > 20
 
@@ -74,28 +73,16 @@ def test_our_inverse_kinematics_is_checked_on_targets_within_reach():
     assert (answers.micros > 0.0).all()
 
 
-def quick_look(part, tmp_path):
-    """Figures of a part of suite `ik` on ur5, without peers."""
-    out = tmp_path / 'figures.json'
-    arguments = ['ik', '--quick', '--robot', 'ur5', '--part', part, '--peers', 'none']
-    assert main([*arguments, '--json', str(out)]) == 0
-    return {x['case']: x['value'] for x in figures_of(out)}
-
-
-def test_branches_are_held_against_what_a_long_search_finds(tmp_path):
-    values = quick_look('analytic', tmp_path)
+def test_branches_and_closest_poses_are_held_against_long_searches(figures):
+    on_ur5 = 'ik', '--robot', 'ur5', '--peers', 'none', '--part'
+    values, _ = figures(*on_ur5, 'analytic')
     assert values['targets whose own q is lost'] == 0.0
     assert values['branches of a search that are lost'] == 0.0
     assert 1.0 < values['branches a target'] <= 8.0
-    assert values['all branches, mean'] > 0.0
-
-
-def test_targets_out_of_reach_are_held_against_a_search_of_another_kind(tmp_path):
-    values = quick_look('unreachable', tmp_path)
+    values, _ = figures(*on_ur5, 'unreachable')
     assert values['out of reach: said so'] == 100.0
     # Searches end by time, and beside busy processes they come less far: 1.4 was seen.
     assert 0.99 < values['out of reach: distance over least'] < 3.0
-    assert values['out of reach: mean time'] > 0.0
 
 
 def test_a_solver_that_cannot_be_started_is_left_out_with_its_reason(capsys):

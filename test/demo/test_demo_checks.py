@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from types import SimpleNamespace
 from unittest.mock import MagicMock
 
 import numpy as np
@@ -14,7 +13,7 @@ import pytest
 import yaml
 
 from benchmarks.robots import urdf_path
-from dynamics_ros.demo.arm import PUSH_TOLERANCE, ArmDemonstration, Measures
+from dynamics_ros.demo.arm import PUSH_TOLERANCE, ArmDemonstration
 from dynamics_ros.demo.demonstration import Report, Track
 from dynamics_ros.demo.subject import Subject
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
@@ -49,11 +48,13 @@ class TestTheChecks:
         return Report(ArmDemonstration.rows)
 
     @pytest.fixture
-    def client(self, subject):
+    def client(self, report, subject):
         """What a client has received of nodes that make no mistake, 2 s at 100 Hz, half pushed."""
         names = ['joint_states', 'pose', 'gravity', 'wrench', 'contact', 'true_pose', 'true_wrench']
-        one = SimpleNamespace(**{name: Track() for name in names})
-        one.tracks = {name: getattr(one, name) for name in names}
+        one = ArmDemonstration.__new__(ArmDemonstration)
+        one._subject, one.current, one.first = subject, report, FIRST
+        one.tracks = {name: Track() for name in names}
+        vars(one).update(one.tracks)
         pose = subject.reference.forward_kinematics(subject.posture, subject.tool)
         gravity = subject.reference.gravity(subject.posture)
         still = np.zeros(subject.robot.nv)
@@ -71,21 +72,13 @@ class TestTheChecks:
             one.contact.add(stamp, ContactState(state=int(pushed), link=link))
         return one
 
-    @pytest.fixture
-    def measured(self, report, client, subject):
-        """Fills the report, and returns it."""
+    def check(self, client):
+        client.check_poses()
+        client.check_gravity()
+        client.check_push(quiet=FIRST, duration=1.0)
 
-        def measure():
-            measures = Measures(report, client, subject, FIRST)
-            measures.poses()
-            measures.gravity()
-            measures.push(quiet=FIRST, duration=1.0)
-            return report
-
-        return measure
-
-    def test_nothing_is_wrong_with_what_is_right(self, measured):
-        report = measured()
+    def test_nothing_is_wrong_with_what_is_right(self, client, report):
+        self.check(client)
         assert report.failures == []
         assert report.figures['push_error_percent'] == pytest.approx(0.0, abs=1e-9)
         assert report.figures['push_detected_after_ms'] == 0.0
@@ -100,29 +93,27 @@ class TestTheChecks:
             ('contact', lambda _: ContactState(), 'push_detected_after_ms', None, 'not detected'),
         ],
     )
-    def test_what_is_off_is_a_failure(
-        self, measured, client, track, change, figure, value, failure
-    ):
+    def test_what_is_off_is_a_failure(self, client, report, track, change, figure, value, failure):
         track = getattr(client, track)
         for stamp, message in track.messages.copy().items():
             track.add(stamp, change(message))
-        report = measured()
+        self.check(client)
         assert report.figures[figure] == (value and pytest.approx(value))
         (line,) = report.failures
         assert failure in line
 
-    def test_a_solution_elsewhere_is_a_failure(self, report, subject):
+    def test_a_solution_elsewhere_is_a_failure(self, client, report, subject):
         target = subject.reference.forward_kinematics(subject.target(), subject.tool)
-        Measures(report, None, subject).inverse_kinematics(target, subject.posture, 0.001)
+        client.check_solution(target, subject.posture)
         assert not report.figures['inverse_kinematics_success'] and report.failures
         report.failures.clear()
-        Measures(report, None, subject).inverse_kinematics(target, subject.target(), 0.001)
+        client.check_solution(target, subject.target())
         assert report.figures['inverse_kinematics_success'] and not report.failures
 
     @pytest.mark.parametrize('torque', [10.0001, np.nan])
-    def test_torques_that_are_off_are_a_failure(self, report, subject, torque):
-        measures = Measures(report, None, subject)
-        measures.inverse_dynamics(np.array([10.0, 0.0]), np.array([torque, 0.0]), 0.001)
+    def test_torques_that_are_off_are_a_failure(self, client, report, torque):
+        truth, torques = np.array([10.0, 0.0]), np.array([torque, 0.0])
+        client.check_torques('inverse dynamics', 'inverse_dynamics_error_nm', torques, truth)
         assert 'inverse dynamics' in report.failures[0]
 
 

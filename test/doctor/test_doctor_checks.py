@@ -4,18 +4,22 @@
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip('rclpy')
 
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from documents import blocks, differs
+from nav_msgs.msg import Odometry
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
+from sensor_msgs.msg import JointState
 
 from dynamics_ros.command_line import plain
 from dynamics_ros.doctor.checks import CURES, findings
@@ -70,18 +74,6 @@ def test_of_a_good_graph_nothing():
     ] for line in lines)  # fmt: skip
 
 
-def test_what_was_refused_most_is_named():
-    one = graph(message='publishing; some messages were refused', reason='messages_refused')
-    one.statuses[NODE].values += [
-        KeyValue(key='refused: malformed bytes', value='2'),
-        KeyValue(key='refused: names without positions', value='30'),
-        KeyValue(key='refused change', value='none'),
-    ]
-    ((problem, advice),) = told(one)
-    assert problem.endswith('were refused, mostly: names without positions (30)')
-    assert 'log of the node' in advice
-
-
 @pytest.mark.parametrize(
     ('reason', 'cure'),
     [
@@ -131,13 +123,78 @@ def test_the_pace_of_stamps_is_measured():
         for now, stamp in times:
             seconds, nanoseconds = divmod(round(stamp * 1e9), 10**9)
             data = struct.pack('<BBHiI', 0, 1, 0, seconds, nanoseconds)
-            one.take(data, now, stamped=True, joints=False)
+            one.take(data, now, stamped=True)
         one.summarize()
         return one.pace, one.stamp_rate
 
     late = pace([(100.0 + 0.01 * i, 50.0 + 0.007 * i) for i in range(100)])
     assert late == pytest.approx((0.7, 1.0 / 0.007))
     assert pace([(100.0 + 0.01 * i, 50.0) for i in range(100)]) == (None, None)
+
+
+def reported(*functions, rate=100.0):
+    """Positions of one joint by two nodes, over 5 s."""
+    one = topic(senders=())
+    for name, function in zip('ab', functions):
+        one.publishers += (Endpoint(f'/{name}', JOINT_STATE, RELIABLE, name.encode()),)
+        times = np.arange(0.0, 5.0, 1.0 / rate) + 1e-3 * len(one.publishers)
+        states = [JointState(name=['swing'], position=[function(t)]) for t in times]
+        one.reports[name.encode()] = list(zip(times, states, strict=True))
+    return one
+
+
+@pytest.mark.parametrize(
+    ('other', 'rate', 'differs'),
+    [
+        (lambda t: 0.0, 100.0, True),
+        (lambda t: math.sin(3.0 * t) + 0.3, 20.0, True),
+        (lambda t: math.sin(3.0 * t - 0.03), 100.0, False),
+        (lambda t: math.sin(3.0 * t) - 2.0 * math.pi, 100.0, False),
+        (lambda t: math.nan, 100.0, False),
+        (lambda t: 3.0, 0.5, False),
+    ],
+)
+def test_positions_of_two_publishers_differ_beyond_noise_and_delay(other, rate, differs):
+    found = told(graph(reported(lambda t: math.sin(3.0 * t), other, rate=rate)))
+    assert [problem for problem, _ in found] == [
+        '/a and /b report different positions of swing on /joint_states'
+    ] * differs
+
+
+def odometry(linear=1.0, angular=1.0, world=False, noise=0.0, jump=0.0, moves=1.0):
+    """Odometry on a circle of 0.6 m, with noise and a jump of the poses [m]."""
+    one, rng = topic('/odom', type='nav_msgs/msg/Odometry'), np.random.default_rng(1)
+    for t in np.arange(0.0, 5.0, 0.02):
+        yaw, message = 1.0 + 0.8 * moves * t, Odometry()
+        where = 0.6 * np.array([np.sin(yaw), -np.cos(yaw)]) + noise * rng.normal(size=2)
+        where += jump * (t > 2.0)
+        message.pose.pose.position.x, message.pose.pose.position.y = map(float, where)
+        turned, twist = message.pose.pose.orientation, message.twist.twist
+        turned.z, turned.w = math.sin(0.5 * yaw), math.cos(0.5 * yaw)
+        speed, heading = 0.48 * linear * moves, yaw * world
+        twist.linear.x, twist.linear.y = speed * math.cos(heading), speed * math.sin(heading)
+        twist.angular.z = 0.8 * angular * moves
+        one.reports.setdefault(b'', []).append((1e9 + t, message))
+    return one
+
+
+@pytest.mark.parametrize(
+    ('options', 'fault'),
+    [
+        ({}, ''),
+        ({'noise': 0.01}, ''),
+        ({'jump': 3.0}, ''),
+        ({'moves': 0.0, 'noise': 0.02}, ''),
+        ({'world': True}, 'linear twists are in the axes of frame_id instead of child_frame_id'),
+        ({'angular': 180.0 / math.pi}, 'angular twists are 57.3 times the motion of the poses'),
+        ({'linear': 0.5, 'jump': 1.0}, 'linear twists are 0.5 times the motion of the poses'),
+    ],
+)
+def test_twists_that_contradict_the_poses_of_odometry(options, fault):
+    found = told(graph(odometry(**options)))
+    assert [problem for problem, _ in found] == [f'odometry of /driver on /odom: {fault}'][
+        : bool(fault)
+    ]
 
 
 def between(sender, listener, qos=RELIABLE):
@@ -275,3 +332,10 @@ def test_arguments_that_ros_cannot_read_are_told_in_one_line(capsys, words):
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith('doctor: Failed to parse ROS arguments')
     assert words[1] in line
+
+
+def test_a_time_that_cannot_be_is_refused(capsys):
+    for seconds in ('0', 'nan', '1e9'):
+        with pytest.raises(SystemExit, match='2'):
+            main(['--seconds', seconds])
+    assert '0.5 to 600 s expected' in capsys.readouterr().err

@@ -78,8 +78,8 @@ def test_the_pose_of_the_link_that_is_clicked_is_told(explorer):
     assert explorer.frame == 'hand_link'
     x = explorer.robot.forward_kinematics(explorer.q, 'hand_link')[0, 3]
     assert f'{x:.4f}' in explorer._pose_text.content
-    assert explorer._scene._frames['hand_link'].show_axes
-    assert not explorer._scene._frames['tool0'].show_axes
+    assert explorer._scene.frames['hand_link'].show_axes
+    assert not explorer._scene.frames['tool0'].show_axes
 
 
 def test_gravity_of_the_description_is_shown_until_a_node_tells_another(explorer):
@@ -106,7 +106,7 @@ def test_a_bar_beyond_its_limit_has_the_colour_of_an_alarm_and_names_are_escaped
 def test_links_are_drawn_where_forward_kinematics_has_them(explorer):
     explorer.follow({'elbow_pitch': 0.7, 'unknown': 1.0})
     explorer.update()
-    drawn = explorer._scene._frames['hand_link']
+    drawn = explorer._scene.frames['hand_link']
     X = explorer.robot.forward_kinematics(explorer.q, 'hand_link')
     np.testing.assert_allclose(drawn.position, X[:3, 3], atol=1e-12)
     np.testing.assert_allclose(drawn.wxyz[0] ** 2, (1.0 + np.trace(X[:3, :3])) / 4.0, atol=1e-12)

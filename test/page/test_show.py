@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
 import threading
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hosts import free_port
 from patience import PATIENCE
 
 pytest.importorskip('viser')
@@ -32,9 +32,7 @@ def arm():
 
 @pytest.fixture
 def port():
-    with socket.socket() as probe:
-        probe.bind(('127.0.0.1', 0))
-        return probe.getsockname()[1]
+    return free_port()
 
 
 @pytest.mark.parametrize('description', [None, ARM])

@@ -24,11 +24,12 @@ from dynamics_ros.nodes.process import check_command_line
 
 ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
 DOMAIN = 94
-KINDS = ('contact_node', 'robot_simulator', 'dynamics_ros_viewer')
-"""Nodes that start each in their own way."""
-
-# A parameter of each node that is a number.
-NUMBERS = {'robot_simulator': 'joint_state_rate', 'dynamics_ros_viewer': 'port'}
+NUMBERS = {
+    'contact_node': 'joint_timeout',
+    'robot_simulator': 'joint_state_rate',
+    'dynamics_ros_viewer': 'port',
+}
+"""A number of each of the nodes that start in their own ways."""
 
 
 def said(name: str, *arguments: str, without: str = '') -> tuple[int, list[str]]:
@@ -43,67 +44,52 @@ def said(name: str, *arguments: str, without: str = '') -> tuple[int, list[str]]
 # --- nodes --------------------------------------------------------------------------------------
 
 
-@pytest.mark.ros
-@pytest.mark.parametrize('name', KINDS)
-def test_a_node_refuses_an_argument_that_is_not_for_ros(name):
-    code, lines = said(name, '--robot', 'arm.urdf')
-    assert code == 1
-    assert lines == [
-        'cannot start: --robot arm.urdf: a node takes no such argument; '
-        'expected --ros-args -p NAME:=VALUE, or --help'
-    ]
-
-
-@pytest.mark.ros
-@pytest.mark.parametrize('name', KINDS)
-def test_a_node_refuses_a_parameter_of_another_type(name):
-    number = NUMBERS.get(name, 'joint_timeout')
-    code, lines = said(name, '--ros-args', '-p', f'{number}:=soon')
-    assert code == 1
-    kind = 'int' if number == 'port' else 'float'
-    assert lines == [f"cannot start: {number}: 'soon' is of type str; expected {kind}"]
-
-
-@pytest.mark.ros
-@pytest.mark.parametrize(
-    ('given', 'instead'),
-    [
-        (
-            'feed_forward.refuse_beyond_limits:=false',
+NO_ARGUMENT = '--robot arm.urdf: a node takes no such argument; expected --ros-args -p NAME:=VALUE'
+NOT_ANY_MORE = '{}: is no parameter any more; expected {}'
+UNREADABLE = (
+    'robot_description: ROS cannot read it on a command line; expected a file: '
+    '-p robot_description_file:=FILE (URDF, xacro, MJCF, SDF)'
+)
+REFUSED = [
+    ('contact_node', '--robot arm.urdf', f'{NO_ARGUMENT}, or --help'),
+    ('contact_node', 'joint_timeout:=soon', "joint_timeout: 'soon' is of type str; expected float"),
+    ('dynamics_ros_viewer', 'port:=soon', "port: 'soon' is of type str; expected int"),
+    (
+        'dynamics_ros',
+        'feed_forward.refuse_beyond_limits:=false',
+        NOT_ANY_MORE.format(
+            'feed_forward.refuse_beyond_limits',
             'the violations that ~/compute_trajectory_efforts returns',
         ),
-        ('identification.effort.scale:=[2.0]', 'effort.* and friction.*; a goal has the duration'),
-    ],
-)
-def test_a_node_refuses_a_parameter_of_an_earlier_version(given, instead):
-    code, lines = said('dynamics_ros', '--ros-args', '-p', given)
-    assert code == 1
-    name = given.partition(':=')[0]
-    assert lines == [f'cannot start: {name}: is no parameter any more; expected {instead}']
+    ),
+    (
+        'dynamics_ros',
+        'identification.effort.scale:=[2.0]',
+        NOT_ANY_MORE.format(
+            'identification.effort.scale', 'effort.* and friction.*; a goal has the duration'
+        ),
+    ),
+    ('dynamics_node', 'robot_description:=<robot name="a"><!-- a: # --></robot>', UNREADABLE),
+    # Longer than an error of rcl.
+    ('dynamics_node', f'robot_description:={ARM.read_text()}', UNREADABLE),
+]
 
 
 @pytest.mark.ros
-@pytest.mark.parametrize(
-    'text',
-    ['<robot name="a"><!-- note: a # sign --></robot>', ARM.read_text()],
-    ids=['short', 'longer than an error of rcl'],
-)
-def test_a_description_that_rcl_cannot_read_names_the_file_parameter(text):
-    code, lines = said('dynamics_node', '--ros-args', '-p', f'robot_description:={text}')
+@pytest.mark.parametrize(('name', 'given', 'problem'), REFUSED, ids=range(len(REFUSED)))
+def test_a_node_refuses_what_it_cannot_use_in_one_line(name, given, problem):
+    words = given.split() if given.startswith('--') else ['--ros-args', '-p', given]
+    code, lines = said(name, *words)
     assert code == 1
-    assert lines[-1:] == [
-        'cannot start: robot_description: ROS cannot read it on a command line; expected a file: '
-        '-p robot_description_file:=FILE (URDF, xacro, MJCF, SDF)'
-    ]
+    assert lines[-1:] == [f'cannot start: {problem}']
 
 
 @pytest.mark.ros
-@pytest.mark.parametrize('name', KINDS)
-def test_a_node_names_a_parameter_that_it_does_not_have_and_goes_on(name):
+@pytest.mark.parametrize(('name', 'number'), NUMBERS.items())
+def test_a_node_names_a_parameter_that_it_does_not_have_and_goes_on(name, number):
     # A section /** of a file is for all nodes, and not each of them has all of its parameters.
     if name == 'dynamics_ros_viewer':
         pytest.importorskip('viser')
-    number = NUMBERS.get(name, 'joint_timeout')
     node = NodeProcess(name, DOMAIN, ['--ros-args', '-p', f'{number[:-1]}:=1.0'])
     told = f'there is no parameter {number[:-1]!r}: its value is not used; was {number!r} meant?'
     try:
@@ -185,13 +171,3 @@ def test_what_ros_cannot_read_is_named(tmp_path, arguments, problem, expected):
     assert not re.search(r'\n|, at \S+:\d', str(refusal.value))
 
 
-# --- tools --------------------------------------------------------------------------------------
-
-
-@pytest.mark.ros
-@pytest.mark.parametrize('name', ['doctor', 'inspect'])
-def test_a_tool_refuses_an_unknown_option(name):
-    code, lines = said(name, '--frobnicate')
-    assert code == 2
-    assert lines[0].startswith(f'usage: {name}')
-    assert lines[-1].startswith(f'{name}: error: ')

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
@@ -18,14 +19,8 @@ from test_packaging import EXECUTABLES
 ROOT = Path(__file__).parents[2]
 
 
-def check_machine(path: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run `scripts/setup --check` with nothing on PATH but one folder."""
-    return subprocess.run(
-        [ROOT / 'scripts' / 'setup', '--check'],
-        env={'PATH': str(path), **variables},
-        capture_output=True,
-        text=True,
-    )
+def run(*command: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, **options)
 
 
 @pytest.fixture
@@ -42,36 +37,28 @@ def bare_machine(tmp_path):
     return tmp_path
 
 
-def test_setup_finds_nothing_missing_on_a_machine_that_has_all(bare_machine):
-    answer = check_machine(bare_machine)
-    assert (answer.returncode, answer.stderr) == (0, '')
+COLCON = 'python3-colcon-common-extensions'
 
 
 @pytest.mark.parametrize(
-    ('tool', 'package'),
-    [('cmake', 'cmake'), ('make', 'make'), ('g++', 'g++'), ('python3', 'python3')],
+    ('lacking', 'variables', 'words'),
+    [
+        ('', {}, ()),
+        ('', {'DYNAMICS_ROS_WHEELS': 'jazzy'}, ()),
+        *((tool, {}, (tool, f'package {tool}\n')) for tool in ('cmake', 'make', 'g++', 'python3')),
+        ('', {'ROS_DISTRO': 'jazzy'}, (COLCON, 'ros-jazzy-rclpy')),
+        ('', {'DYNAMICS_ROS_WHEELS': 'humble'}, ("is 'humble'; there are kilted and jazzy",)),
+    ],
 )
-def test_setup_names_what_is_missing_in_one_line(bare_machine, tool, package):
-    (bare_machine / tool).unlink()
-    answer = check_machine(bare_machine)
-    assert answer.returncode == 1
-    (line,) = answer.stderr.splitlines()
-    assert tool in line
-    assert line.endswith(f'package {package}')
-
-
-def test_setup_names_what_a_sourced_distribution_lacks(bare_machine):
-    answer = check_machine(bare_machine, ROS_DISTRO='jazzy')
-    assert answer.returncode == 1
-    assert 'python3-colcon-common-extensions' in answer.stderr
-    assert 'ros-jazzy-rclpy' in answer.stderr
-
-
-def test_setup_names_the_wheels_that_there_are(bare_machine):
-    answer = check_machine(bare_machine, DYNAMICS_ROS_WHEELS='humble')
-    assert answer.returncode == 1
-    assert "DYNAMICS_ROS_WHEELS is 'humble'; there are kilted and jazzy" in answer.stderr
-    assert check_machine(bare_machine, DYNAMICS_ROS_WHEELS='jazzy').returncode == 0
+def test_setup_names_what_a_machine_lacks_in_one_line(bare_machine, lacking, variables, words):
+    if lacking:
+        (bare_machine / lacking).unlink()
+    check = ROOT / 'scripts' / 'setup', '--check'
+    answer = run(*check, env={'PATH': str(bare_machine), **variables})
+    assert answer.returncode == bool(words)
+    assert bool(answer.stderr) == bool(words)
+    assert all(word in answer.stderr for word in words)
+    assert not lacking or answer.stderr.count('\n') == 1
 
 
 IN_THE_REPOSITORY = pytest.mark.skipif(
@@ -82,39 +69,19 @@ IN_THE_REPOSITORY = pytest.mark.skipif(
 @IN_THE_REPOSITORY
 def test_setup_has_nothing_to_do_a_second_time():
     for arguments in (['--test', '--ready'], ['--test']):
-        answer = subprocess.run(
-            [ROOT / 'scripts' / 'setup', *arguments],
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-        )
+        answer = run(ROOT / 'scripts' / 'setup', *arguments)
         assert (answer.returncode, answer.stdout, answer.stderr) == (0, '', '')
-
-
-# --- scripts/ros --------------------------------------------------------------------------------
-
-
-def ros(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [ROOT / 'scripts' / 'ros', *arguments], capture_output=True, text=True, timeout=PATIENCE
-    )
 
 
 @IN_THE_REPOSITORY
 def test_a_machine_without_ros2_starts_every_node_and_tool():
-    assert ros('list').stdout.split() == EXECUTABLES
-    answer = ros('run', 'export_kernels', '--help')
-    assert answer.returncode == 0, answer.stderr
-    assert '--robot' in answer.stdout
-
-
-@IN_THE_REPOSITORY
-def test_a_program_that_there_is_not_is_answered_with_those_that_there_are():
-    answer = ros('run', 'contact_nod')
+    ros = ROOT / 'scripts' / 'ros'
+    assert run(ros, 'list').stdout.split() == EXECUTABLES
+    assert '--robot' in run(ros, 'run', 'export_kernels', '--help', check=True).stdout
+    answer = run(ros, 'run', 'contact_nod')
     assert answer.returncode == 1
-    assert answer.stderr.startswith(
-        'ros: there is no contact_nod; there are: analyze_recordings calibrate_robot '
-    )
+    told = 'ros: there is no contact_nod; there are: analyze_recordings calibrate_robot '
+    assert answer.stderr.startswith(told)
 
 
 @pytest.fixture
@@ -134,31 +101,18 @@ def fresh_clone(tmp_path):
     [
         ('setup --test', 'a test makes no environment'),
         ('setup --ready', 'something is to do'),
+        ('setup --tset', '--tset'),
         ('demo --duration 5', 'a test makes no environment'),
     ],
 )
 def test_no_test_makes_an_environment_in_the_workspace_of_a_user(fresh_clone, command, told):
     before = sorted(fresh_clone.rglob('*'))
     program, *arguments = command.split()
-    answer = subprocess.run(
-        [fresh_clone / 'scripts' / program, *arguments],
-        env=os.environ | {'ROS_DISTRO': ''},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
+    environment = os.environ | {'ROS_DISTRO': ''}
+    answer = run(fresh_clone / 'scripts' / program, *arguments, env=environment)
     assert answer.returncode == 1
     assert told in answer.stderr
     assert sorted(fresh_clone.rglob('*')) == before
-
-
-def test_setup_refuses_an_unknown_argument():
-    answer = subprocess.run(
-        [ROOT / 'scripts' / 'setup', '--tset'], capture_output=True, text=True, timeout=PATIENCE
-    )
-    assert answer.returncode == 1
-    assert '--tset' in answer.stderr
-    assert '--test' in answer.stderr
 
 
 LOCKED = {

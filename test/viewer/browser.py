@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import shutil
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,12 +39,6 @@ def opened(profile: Path, size: tuple[int, int] = (900, 600)) -> Iterator[Any]:
         yield browser
     finally:
         browser.quit()
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(('127.0.0.1', 0))
-        return free.getsockname()[1]
 
 
 def text_of(browser: Any) -> str:

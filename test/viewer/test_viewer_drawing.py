@@ -163,6 +163,7 @@ def test_buttons_without_a_service_are_disabled(viewer):
 
 def test_the_button_pushes_the_simulated_robot_at_the_chosen_frame(viewer):
     requests, asked = viewer._requests, []
+    requests._status_text = MagicMock()  # the page has one for all its texts
 
     def apply(request, response):
         asked.append(request)

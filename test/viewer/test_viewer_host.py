@@ -12,6 +12,7 @@ pytest.importorskip('rclpy')
 pytest.importorskip('viser')
 
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from hosts import free_port
 from ros_harness import NodeProcess, client, running
 
 from dynamics_ros.errors import InvalidArgumentError
@@ -23,12 +24,6 @@ pytestmark = pytest.mark.ros
 DOMAIN = 102
 ANOTHER = '127.0.0.2'
 """Not where a page for 127.0.0.1 is, and reached without a network."""
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(('', 0))
-        return free.getsockname()[1]
 
 
 def answers(address: str, port: int) -> bool:

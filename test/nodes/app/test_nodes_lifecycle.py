@@ -307,7 +307,7 @@ def test_gravity_commands_end_in_zeros_where_that_is_asked_for(by):
         else:
             code, seconds = one.process.end(signal.Signals[by])
             assert code == 0
-            assert seconds < 3.0  # beside busy processes
+            assert seconds < 30.0
         one.ros.wait_for(lambda: list(one.commands[-1].data) == [0.0])
 
 

@@ -379,7 +379,7 @@ def test_a_signal_in_the_middle_of_publishing_leaves_no_word_and_no_shared_memor
             time.sleep(0.001)  # between two bursts, not to wait for anything
         code, seconds = ended.result()
         assert code == 0, process.printed
-        assert seconds < 5.0
+        assert seconds < 30.0
         assert 'Traceback' not in process.printed and 'rror' not in process.printed
     assert left_behind(used) == []
 
@@ -389,5 +389,5 @@ def test_the_composed_process_is_alive_and_well_after_all_this(composed):
     assert 'Traceback' not in composed.printed and 'callback raised' not in composed.printed
     code, seconds = composed.end(signal.SIGINT)
     assert code == 0, composed.printed
-    assert seconds < 3.0  # beside busy processes
+    assert seconds < 30.0
     assert 'Traceback' not in composed.printed and 'callback raised' not in composed.printed
