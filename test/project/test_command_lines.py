@@ -169,5 +169,3 @@ def test_what_ros_cannot_read_is_named(tmp_path, arguments, problem, expected):
     assert problem in refusal.value.problem
     assert expected in refusal.value.expected
     assert not re.search(r'\n|, at \S+:\d', str(refusal.value))
-
-
