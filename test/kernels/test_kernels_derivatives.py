@@ -221,15 +221,6 @@ def test_of_the_dynamics_of_random_robots(seed):
     assert_pulls_back(robot.kernel('jacobian', robot.frame_names[-1], 'world'), (q,), seed)
 
 
-def test_of_several_outputs_and_a_scalar():
-    kernel = compile(
-        lambda x, s: {'y': s * x @ x, 'z': [[x[0], 2.0], [s, x[1] * x[2]]]},
-        {'x': 3, 's': ()},
-        'function',
-    )
-    assert_pulls_back(kernel, (np.array([0.3, -0.2, 0.7]), 1.5), 0)
-
-
 def test_of_a_batch_and_of_a_pullback():
     kernel = compile(lambda x: np.sin(x) * x[0], {'x': 3}, 'function')
     twice = kernel.pullback().pullback()
