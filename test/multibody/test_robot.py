@@ -80,18 +80,6 @@ def test_a_locked_joint_is_a_frame_at_a_constant_pose(arm):
     )
 
 
-def test_results_broadcast_over_leading_axes(arm):
-    rng = np.random.default_rng(0)
-    q = rng.normal(size=(4, 1, 7))
-    v = rng.normal(size=(5, 7))
-    M = arm.mass_matrix(q)
-    tau = arm.nonlinear_effects(q, v)
-    assert M.shape == (4, 1, 7, 7)
-    assert tau.shape == (4, 5, 7)
-    assert arm.kinetic_energy(q, v).shape == (4, 5)
-    np.testing.assert_allclose(tau[2, 3], arm.nonlinear_effects(q[2, 0], v[3]), rtol=EXACT)
-
-
 def test_other_gravity_is_another_robot(arm):
     q = arm.random_configuration(2)
     moon = arm.with_gravity((0.0, 0.0, -1.62))
