@@ -11,7 +11,7 @@ lists and arrays that mix traced values and numbers.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,9 +19,7 @@ from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels.graph.operations import ELEMENTARY
 from dynamics_ros.kernels.graph.symbols import apply, is_symbolic, norm, symbols, where
 
-_ELEMENTARY = {row.name: row for row in ELEMENTARY}
-
-__all__ = sorted([*_ELEMENTARY, 'array', 'atan', 'inv', 'maximum', 'minimum'])
+__all__ = sorted([*(row.name for row in ELEMENTARY), 'array', 'atan', 'inv', 'maximum', 'minimum'])
 __all__ += ['norm', 'sign', 'solve', 'where']
 
 
@@ -41,13 +39,12 @@ def _elementwise(ufunc: Any, meaning: str) -> Callable[..., Any]:
     return function
 
 
-def __getattr__(name: str) -> Callable[..., Any]:
-    """Make the function of a row of `ELEMENTARY`, such as ``sin``."""
-    if name not in _ELEMENTARY:
-        raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-    row = _ELEMENTARY[name]
-    function = globals()[name] = _elementwise(row.ufunc, row.meaning)
-    return function
+for _row in ELEMENTARY:
+    globals()[_row.name] = _elementwise(_row.ufunc, _row.meaning)
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Callable[..., Any]: ...
 
 
 def __dir__() -> list[str]:

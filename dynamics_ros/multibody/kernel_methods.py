@@ -24,34 +24,6 @@ from dynamics_ros.multibody.kernel_set import KernelSet
 
 Wrenches = Mapping[str, ArrayLike]
 
-
-def frames_and_wrenches(wrenches: Wrenches) -> tuple[tuple[str, ...], tuple[ArrayLike, ...]]:
-    """Return frame names in alphabetical order and wrenches, so that a set of frames is one kernel.
-
-    Raises:
-        InvalidArgumentError: not a mapping.
-    """
-    if not isinstance(wrenches, Mapping):
-        problem = f'a {type(wrenches).__name__}'
-        raise InvalidArgumentError(
-            'external_wrenches', problem, 'a mapping from frame names to wrenches (..., 6)'
-        )
-    frames = sorted(wrenches, key=str)
-    return tuple(frames), tuple(wrenches[frame] for frame in frames)
-
-
-def with_frames(error: InvalidArgumentError, frames: Sequence[str]) -> InvalidArgumentError:
-    """Return a kernel's error with frame names in place of the kernel's wrench indices."""
-    argument = re.sub(
-        rf'\b{WRENCH_INPUT}(\d+)',
-        lambda x: f'external_wrenches[{frames[int(x[1])]!r}]',
-        error.argument,
-    )
-    if argument == error.argument:
-        return error
-    return InvalidArgumentError(argument, error.problem, error.expected)
-
-
 Array = NDArray[np.float64]
 
 Frames = str | Sequence[str]
@@ -178,9 +150,12 @@ class KernelMethods:
             if out is not None:
                 raise InvalidArgumentError('out', 'an array for traced values', 'None')
             return _of_symbols(self.model, key, arrays)
+        kernels, known = self._kernel_set, True
         try:
-            known = self._kernel_set.kernels.get(key)
-            call = self._kernel_set.call(key)
+            call = kernels.final.get(key)
+            if call is None:
+                known = key in kernels.kernels
+                call = kernels.call(key)
         except (TypeError, ValueError):
             # A frame or reference that cannot be part of a key: the definition raises the error.
             names = ('q', 'v', 'a')[: len(arrays)]
@@ -193,7 +168,7 @@ class KernelMethods:
             raise
         result = call(*arrays) if out is None else call(*arrays, out=out)
         # Nodes have adjustable robots, and check every state themselves.
-        if known is None and not self._warned and not self._kernel_set.parameters.size:
+        if not known and not self._warned and not kernels.parameters.size:
             self._warn_of_degrees(arrays)
         return result
 
@@ -208,14 +183,30 @@ class KernelMethods:
     def _under_wrenches(
         self, name: str, external_wrenches: Wrenches, *arrays: ArrayLike, out: Any = None
     ) -> Any:
-        frames, wrenches = frames_and_wrenches(external_wrenches)
-        key = (name, *frames)
+        """Run the kernel of a quantity under wrenches by frame name.
+
+        Raises:
+            InvalidArgumentError: not a mapping, or what the kernel refuses, by name of the frame.
+        """
+        if not isinstance(external_wrenches, Mapping):
+            problem = f'a {type(external_wrenches).__name__}'
+            expected = 'a mapping from frame names to wrenches (..., 6)'
+            raise InvalidArgumentError('external_wrenches', problem, expected)
+        frames = sorted(external_wrenches, key=str)  # a set of frames is one kernel
+        inputs = *arrays, *(external_wrenches[frame] for frame in frames)
         try:
             if out is None:  # a keyword after unpacked arguments costs a dict
-                return self._run(key, *arrays, *wrenches)
-            return self._run(key, *arrays, *wrenches, out=out)
+                return self._run((name, *frames), *inputs)
+            return self._run((name, *frames), *inputs, out=out)
         except InvalidArgumentError as error:
-            raise with_frames(error, frames) from None
+            argument = re.sub(
+                rf'\b{WRENCH_INPUT}(\d+)',
+                lambda x: f'external_wrenches[{frames[int(x[1])]!r}]',
+                error.argument,
+            )
+            if argument == error.argument:
+                raise
+            raise InvalidArgumentError(argument, error.problem, error.expected) from None
 
     def _warn_of_degrees(self, arrays: Sequence[ArrayLike]) -> None:
         """Log a warning about the first joint that is far beyond its limits, once for a robot.

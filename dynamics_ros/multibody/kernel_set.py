@@ -201,7 +201,8 @@ class KernelSet:
         backend: 'llvm', 'python' or 'auto'.
         parameters: the model parameters that are kernel inputs.
         kernels: those that were asked for, by key.
-        direct_calls: those that are ready, as methods find them by name, frame and reference: see
+        final: calls of those that are ready, by key.
+        direct_calls: the same as methods find them by name, frame and reference: see
             ``kernels.calls.method_of``.
     """
 
@@ -228,7 +229,7 @@ class KernelSet:
         self.parameters = parameters
         self.direct_calls: dict[str, Any] = {}
         self.kernels: dict[Key, Kernel] = {}
-        self._found: set[Key] = set()  # keys whose machine code methods find
+        self.final: dict[Key, Callable[..., Any]] = {}
         self._numbers = parameters.numbers(model)
         self._compiled = compiled or _Compiled()
 
@@ -267,7 +268,10 @@ class KernelSet:
         kernel = self._compiled.kernels.get(key) or self._shared(key)
         if kernel.bound is not None and self._numbers is not None:
             kernel = kernel.bound_to(self._numbers)
-        return _kept(self.kernels, key, kernel)
+        kernel = _kept(self.kernels, key, kernel)
+        for old in [x for x in list(self.final) if x not in self.kernels]:
+            self.final.pop(old, None)
+        return kernel
 
     def call(self, key: Key) -> Callable[..., Any]:
         """Return the call of a kernel; when it is final, methods find it from then on.
@@ -276,8 +280,8 @@ class KernelSet:
             UnknownFrameError, InvalidArgumentError, SingularError: as ``kernel``.
         """
         kernel = self.kernel(key)
-        if key not in self._found and _is_limited(key) and kernel.ready:
-            self._found.add(key)
+        if kernel.ready:
+            self.final[key] = kernel.call
             self._let_methods_find(key, kernel.call)
         return kernel.call
 

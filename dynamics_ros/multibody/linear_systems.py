@@ -70,18 +70,12 @@ def largest_singular_value(A: Array) -> Array:
     return np.asarray(np.linalg.svd(A, compute_uv=False)[..., 0])
 
 
-def rank(A: Array, scale: Array | None = None) -> NDArray[np.intp]:
-    """Rank (...) of A (..., m, n).
-
-    Args:
-        A: the matrices.
-        scale: (...) reference for the singular values; None is the largest of each A.
-    """
+def rank(A: Array) -> NDArray[np.intp]:
+    """Rank (...) of A (..., m, n), of singular values relative to the largest of each A."""
     if 0 in A.shape[-2:]:
         return np.zeros(A.shape[:-2], dtype=np.intp)
     values = np.asarray(np.linalg.svd(A, compute_uv=False), dtype=np.float64)
-    kept = _kept(values, scale)
-    return np.asarray(kept.sum(axis=-1))
+    return np.asarray(_kept(values, None).sum(axis=-1))
 
 
 def pseudo_inverse(A: Array, scale: Array | None = None) -> Array:
@@ -89,7 +83,7 @@ def pseudo_inverse(A: Array, scale: Array | None = None) -> Array:
 
     Args:
         A: (..., m, n).
-        scale: as for ``rank``.
+        scale: (...) reference for the singular values; None is the largest of each A.
     """
     if 0 in A.shape[-2:]:
         return np.zeros((*A.shape[:-2], A.shape[-1], A.shape[-2]))

@@ -52,7 +52,6 @@ class TestOperations:
             (lambda x: x * x + 3.0 * x - 1.0, lambda x: 2.0 * x + 3.0),
             (lambda x: 2.0 - x * 0.5, lambda x: -0.5),
             (lambda x: (x + 2.0) / (x * x + 1.0), lambda x: (1 - 4 * x - x * x) / (x * x + 1) ** 2),
-            (lambda x: 3.0 / (x + 2.0), lambda x: -3.0 / (x + 2.0) ** 2),
             (lambda x: x**-3, lambda x: -3.0 * x**-4),
             (
                 # The angle of (2 + cos x, sin x).
@@ -63,7 +62,6 @@ class TestOperations:
             (lambda x: x.atan2(0.7), lambda x: 0.7 / (x * x + 0.49)),
             (lambda x: x.minimum(x * x), lambda x: 1.0 if x < x * x else 2.0 * x),
             (lambda x: x.maximum(x * x), lambda x: 1.0 if x > x * x else 2.0 * x),
-            (lambda x: x.maximum(0.3), lambda x: float(x > 0.3)),
             (lambda x: select(x.less(0.2), x.sin(), 5.0), lambda x: math.cos(x) * (x < 0.2)),
             (lambda x: select((x * x).less_equal(x), 2.0, x * x), lambda x: 2.0 * x * (x * x > x)),
         ],
@@ -219,15 +217,6 @@ def test_of_the_dynamics_of_random_robots(seed):
     v, a = rng.normal(size=(2, robot.nv))
     assert_pulls_back(robot.kernel('inverse_dynamics'), (q, v, a), seed)
     assert_pulls_back(robot.kernel('jacobian', robot.frame_names[-1], 'world'), (q,), seed)
-
-
-def test_of_several_outputs_and_a_scalar():
-    kernel = compile(
-        lambda x, s: {'y': s * x @ x, 'z': [[x[0], 2.0], [s, x[1] * x[2]]]},
-        {'x': 3, 's': ()},
-        'function',
-    )
-    assert_pulls_back(kernel, (np.array([0.3, -0.2, 0.7]), 1.5), 0)
 
 
 def test_of_a_batch_and_of_a_pullback():

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from c_library import assert_c_agrees, needs_compiler
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import (
@@ -166,13 +165,6 @@ def test_results_that_are_not_finite_may_come_out_of_it(backend, states):
     np.atleast_1d(a)[-1:] = 1.0
     with pytest.raises(ValueError, match='!'):
         kernel(a)
-
-
-@needs_compiler
-def test_exported_c_agrees_with_the_plain_trace(tmp_path):
-    traced = trace(orbit, ORBIT, 'orbit')
-    x, A, shift = orbit_inputs(20)
-    assert_c_agrees(traced, tmp_path, [(*row, shift) for row in zip(x, A)])
 
 
 def held(body, limit=3):

@@ -110,16 +110,6 @@ def test_a_change_compiles_nothing_and_leaves_the_robot_before_alone(adjustable,
             np.testing.assert_allclose(mine, other, rtol=0.0, atol=EXACT * scale)
 
 
-def test_a_payload_is_replaced_and_taken_away(adjustable, folded):
-    values, frame = state(folded), folded.frame_names[-1]
-    heavy = loaded(adjustable)
-    assert heavy.total_mass == pytest.approx(folded.total_mass + 2.0)
-    assert_same(heavy.with_payload(frame, 1.0), loaded(folded, payload=(1.0,)), 'gravity', values)
-    bare = heavy.with_payload(None).with_gravity([*folded.model.gravity])
-    assert_same(bare, folded, 'gravity', values)
-    assert bare.shares_kernels_with(adjustable)
-
-
 @pytest.mark.parametrize(
     'way', [copy.copy, copy.deepcopy, lambda robot: pickle.loads(pickle.dumps(robot))]
 )

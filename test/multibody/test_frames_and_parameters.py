@@ -1,12 +1,11 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Several frames, parameters of poses, long chains."""
+"""Parameters of poses, and derivatives of forward dynamics of long chains."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from arm import ARM
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from laws import assert_close
@@ -26,41 +25,6 @@ from dynamics_ros.multibody.end_effector import (
     parameters_of_pose,
 )
 from dynamics_ros.spatial import POSITIONS, ROTATIONS
-
-
-@pytest.fixture(params=['fixed', 'floating'])
-def robot(request):
-    return Robot.from_urdf(ARM, root_joint=request.param)
-
-
-def state(robot):
-    rng = np.random.default_rng(2)
-    return robot.random_configuration(rng), rng.normal(size=robot.nv), rng.normal(size=robot.nv)
-
-
-OF_A_FRAME = {
-    'forward_kinematics': 1,
-    'frame_velocity': 2,
-    'frame_acceleration': 3,
-    'jacobian': 1,
-    'jacobian_derivative': 2,
-    'jacobian_hessian': 1,
-}
-
-
-class TestSeveralFrames:
-    @pytest.mark.parametrize('name', OF_A_FRAME)
-    def test_are_what_each_is(self, robot, name):
-        arguments = state(robot)[: OF_A_FRAME[name]]
-        frames = robot.frame_names[-3:]
-        call = getattr(robot, name)
-        for options in [(), ('world',)] if name != 'forward_kinematics' else [()]:
-            wanted = np.stack([call(*arguments, frame, *options) for frame in frames])
-            for several in (list(frames), frames):
-                for _ in range(2):
-                    found = call(*arguments, several, *options)
-                    np.testing.assert_allclose(found, wanted, rtol=EXACT, atol=EXACT)
-
 
 EVERY_ROTATION = st.sampled_from(sorted(ROTATIONS))
 EVERY_POSITION = st.sampled_from(sorted(POSITIONS))

@@ -90,6 +90,8 @@ def test_every_method_fills_single_states_and_batches(robot, name):
 )
 def test_frames_in_any_reference_and_several_at_once(robot, name):
     *given, _ = arguments(name)
+    each = np.stack([getattr(PLAIN, name)(*given, frame) for frame in FRAMES])
+    np.testing.assert_allclose(getattr(robot, name)(*given, tuple(FRAMES)), each, atol=1e-9)
     assert_fills(robot, name, [*given, FRAMES])
     if 'reference' in inspect.signature(METHODS[name]).parameters:
         assert_fills(robot, name, [*given, TIP, 'local'])

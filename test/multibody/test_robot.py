@@ -17,7 +17,6 @@ from dynamics_ros.errors import (
     DynamicsRosError,
     InvalidArgumentError,
     ModelError,
-    SingularError,
     UnknownFrameError,
     UnknownOptionError,
 )
@@ -34,11 +33,6 @@ def arm():
 @pytest.fixture(scope='module')
 def legged():
     return Robot.from_urdf(urdf_path('anymal'), 'floating')
-
-
-def massless_tip():
-    return """<robot name="tip"><link name="base"/><link name="tip"/>
-      <joint name="j" type="continuous"><parent link="base"/><child link="tip"/></joint></robot>"""
 
 
 def test_names_sizes_and_limits_of_a_fixed_arm(arm):
@@ -84,18 +78,6 @@ def test_a_locked_joint_is_a_frame_at_a_constant_pose(arm):
     np.testing.assert_allclose(
         locked.gravity(np.delete(q, 3)), np.delete(arm.gravity(q), 3), atol=EXACT * 100
     )
-
-
-def test_results_broadcast_over_leading_axes(arm):
-    rng = np.random.default_rng(0)
-    q = rng.normal(size=(4, 1, 7))
-    v = rng.normal(size=(5, 7))
-    M = arm.mass_matrix(q)
-    tau = arm.nonlinear_effects(q, v)
-    assert M.shape == (4, 1, 7, 7)
-    assert tau.shape == (4, 5, 7)
-    assert arm.kinetic_energy(q, v).shape == (4, 5)
-    np.testing.assert_allclose(tau[2, 3], arm.nonlinear_effects(q[2, 0], v[3]), rtol=EXACT)
 
 
 def test_other_gravity_is_another_robot(arm):
@@ -203,13 +185,6 @@ def test_a_quaternion_that_is_not_of_unit_length_is_refused(legged):
     with pytest.raises(InvalidArgumentError, match='unit quaternion'):
         legged.gravity(q)
     assert np.isfinite(legged.gravity(legged.neutral())).all()
-
-
-def test_a_joint_that_moves_nothing_with_mass_has_no_forward_dynamics():
-    robot = Robot.from_urdf(massless_tip())
-    with pytest.raises(SingularError, match='mass matrix'):
-        robot.forward_dynamics([0.0], [0.0], [1.0])
-    assert robot.inverse_dynamics([0.0], [0.0], [1.0]) == 0.0
 
 
 def test_what_hybrid_dynamics_does_not_read_may_be_unknown(arm):

@@ -58,14 +58,6 @@ class TestOverrides:
             )
         assert robot.gravity.__doc__ == 'Twice as heavy.'
 
-    def test_a_method_of_a_subclass_may_run_any_kernel(self):
-        class Poses(Robot):
-            def tip(self, q):
-                return self._run(('pose', self.frame_names[-1]), q)
-
-        robot = robot_of(Poses)
-        assert [robot.tip(state(robot)).shape for _ in range(2)] == [(7,), (7,)]
-
 
 def test_a_method_is_pickled_as_a_method_before_and_after(backend):
     robot = robot_of(Robot, backend)

@@ -96,15 +96,14 @@ def _prepared() -> tuple[Target, MachineCode]:
     return target, code
 
 
-def compile_module(ir: str, functions: Sequence[str], quickly: bool = False) -> MachineCode:
+def compile_module(ir: str, functions: Sequence[str]) -> MachineCode:
     """Compile a module for this processor, or load its cached machine code from disk.
 
     Args:
         ir: LLVM IR.
         functions: the functions whose addresses will be requested.
-        quickly: compiles in a tenth of the time, to slower code.
     """
-    return linked(object_code(lambda: ir, '', quickly), functions)
+    return linked(object_code(lambda: ir), functions)
 
 
 def object_code(ir: Callable[[], str], origin: str = '', quickly: bool = False) -> bytes:
@@ -116,7 +115,7 @@ def object_code(ir: Callable[[], str], origin: str = '', quickly: bool = False) 
         ir: makes the LLVM IR.
         origin: identifies the sources of the module, so that it need not be printed to be found on
             disk; '' for the IR itself.
-        quickly: as for ``compile_module``.
+        quickly: compiles in a tenth of the time, to slower code.
     """
     binding = load()
     text = '' if origin else ir()
@@ -200,17 +199,16 @@ def _target() -> tuple[Any, dict[str, Any], str]:
 
 
 def _provide_libm(binding: Any) -> None:
-    """Register the mathematical functions of this process with LLVM."""
+    """Register the mathematical functions of this process with LLVM.
+
+    Raises:
+        CompilerUnavailableError: the mathematical library lacks one.
+    """
     for name in LIBM_FUNCTIONS:
         if not binding.address_of_symbol(name):
-            binding.add_symbol(name, _libm_address(name))
-
-
-def _libm_address(name: str) -> int:
-    # Python itself links libm, so the search, which starts a process, is for exotic builds.
-    function = getattr(ctypes.CDLL(None), name, None)
-    if function is None:
-        function = getattr(ctypes.CDLL(ctypes.util.find_library('m')), name, None)
-    if function is None:
-        raise CompilerUnavailableError(f'the mathematical library has no {name}')
-    return ctypes.cast(function, ctypes.c_void_p).value or 0
+            # Python itself links libm, so the search, which starts a process, is for exotic builds.
+            function = getattr(ctypes.CDLL(None), name, None)
+            function = function or getattr(ctypes.CDLL(ctypes.util.find_library('m')), name, None)
+            if function is None:
+                raise CompilerUnavailableError(f'the mathematical library has no {name}')
+            binding.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value or 0)
