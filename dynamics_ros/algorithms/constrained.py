@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import Annotated, NamedTuple
 
 from dynamics_ros.algorithms.derivatives import inverse_dynamics_derivatives
@@ -17,6 +18,7 @@ from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.model import Frame, Model
 from dynamics_ros.model.description import LOOP_KINDS
 from dynamics_ros.spatial import Matrix3, Scalar, Transform, Vector3
+from dynamics_ros.spatial.scalar import larger, smaller, sqrt
 
 from .quantity import Input, Options, Parsed, Q, Tau, V, quantity
 from .task_space import PIVOTS, REFERENCE, Rows, TaskDynamics, Values, frame_rows
@@ -156,7 +158,6 @@ def constraint_rows(
     },
     internal=True,
     exported=True,
-    may_be_singular=True,
 )
 def constrained_forward_dynamics(
     model: Model, held: Held, q: Q, v: V, tau: Tau, points: Points, directions: Directions
@@ -178,6 +179,30 @@ def constrained_forward_dynamics(
     force = [t - h for t, h in zip(tau, effects, strict=True)]
     a, forces = _constrained(task, force, [-b for b in bias])
     return a, forces, task.pivots
+
+
+@quantity(
+    'constrained_forward_dynamics where all rows are certainly independent',
+    {
+        'a': 'an acceleration, as a',
+        'forces': 'of the environment on the robot, stacked, in root axes [N], [N m]',
+        'independent': 'finite where the rows are independent',
+    },
+    internal=True,
+    may_be_singular=True,
+)
+def dynamics_in_contact(
+    model: Model, held: Held, q: Q, v: V, tau: Tau, points: Points, directions: Directions
+) -> tuple[list[Scalar], list[Scalar], Scalar]:
+    """Accelerations and forces; a kernel refuses states with dependent rows, as not finite."""
+    a, forces, pivots = constrained_forward_dynamics(model, held, q, v, tau, points, directions)
+    if not pivots:
+        return a, forces, 1.0
+    margin = reduce(smaller, pivots) - reduce(larger, pivots) * INDEPENDENT
+    if isinstance(margin, float) and margin <= 0.0:
+        # Dependent in all states: no trace can hold a constant that is not finite.
+        margin = -1.0 - points[0][0][0] * points[0][0][0]
+    return a, forces, 1.0 / sqrt(margin)
 
 
 def constrained_dynamics_derivatives(

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.constraints.jacobian import (
-    are_independent,
     check_feasible,
     constraint_jacobian,
     in_kernels,
@@ -76,14 +75,13 @@ def constrained_forward_dynamics(
         tau = tau + robot.wrench_torques(q, external_wrenches)
     known = in_kernels(robot, contacts)
     if known is not None:
-        name = 'constrained_forward_dynamics'
+        name = 'dynamics_in_contact'
         kernel = known.kernels.get(name) or known.kernel(robot, name)
         try:
-            a, forces, pivots = kernel.call(q, v, tau, *known.places)
-            if are_independent(pivots):
-                return a, forces
+            answer = kernel.call(q, v, tau, *known.places)
+            return answer[0], answer[1]
         except SingularError:
-            pass  # a mass matrix whose error is raised below, or rows that depend on each other
+            pass  # rows that depend on each other, or a mass matrix whose error is raised below
     q, v, tau = finite_together(q=(q, robot.nq), v=(v, robot.nv), tau=(tau, robot.nv))
     force = tau - robot.nonlinear_effects(q, v)
     J, bias = rows_and_bias(robot, q, v, contacts)

@@ -115,7 +115,6 @@ def test_a_base_that_moves_is_refused():
     [
         ({'stiffness': -np.ones(6)}, 'stiffness: .*without negative'),
         ({'damping': np.triu(np.ones((6, 6)))}, 'damping: .*symmetric'),
-        ({'axes': -np.eye(3)}, 'axes: .*a rotation'),
         ({'joints': {'stiff': 2.0}}, "joints: .*'stiff'"),
         ({'joints': {'max_torque': -1.0}}, 'max_torque: .*at least 0'),
         ({'joints': {'guard_rate': 0.0}}, 'guard_rate: 0'),
@@ -146,7 +145,7 @@ def arguments(controller, given, q=HOME, v=None, memory=None):
 
 
 @examples(150)
-@given(st.integers(0, 14), st.lists(NUMBERS, min_size=1, max_size=8), SEEDS)
+@given(st.integers(0, 13), st.lists(NUMBERS, min_size=1, max_size=8), SEEDS)
 def test_whatever_comes_in_torques_and_rates_are_bounded(panda, controller, which, numbers, seed):
     """Any input replaced in some places by any number, none or infinity among them."""
     rng = np.random.default_rng(seed)
@@ -159,16 +158,15 @@ def test_whatever_comes_in_torques_and_rates_are_bounded(panda, controller, whic
     assert np.isfinite(tau).all() and np.isfinite(memory).all() and np.isfinite(flags).all()
     limits = np.minimum(panda.effort_limits, np.inf)
     assert (np.abs(tau) <= limits).all()
-    if which != 10:  # the limits themselves
+    if which != 9:  # the limits themselves
         assert (np.abs(tau) <= 40.0).all()
-    if which not in (10, 13, 14):
+    if which not in (9, 12, 13):
         assert np.abs(tau - panda.gravity(HOME)).max() <= 500.0 * STEP * (1.0 + EXACT)
 
 
 @pytest.mark.parametrize(
     ('which', 'flag'), [(0, 'state'), (1, 'state'), (2, 'input'), (7, 'input'), (9, 'input'),
-                        (10, 'input'), (11, 'input'), (12, 'input'), (13, 'memory'),
-                        (14, 'input')]
+                        (10, 'input'), (11, 'input'), (12, 'memory'), (13, 'input')]
 )  # fmt: skip
 def test_a_number_that_is_none_has_a_name_and_ends_in_rest(panda, controller, which, flag):
     values = arguments(controller, gains(panda), v=0.4 * np.ones(7))

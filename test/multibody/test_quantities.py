@@ -55,6 +55,7 @@ INTERNAL = {
     'constraint_rows': ('point', 'tool0'),
     'constraint_slopes': ('point', 'tool0'),
     'constrained_forward_dynamics': ('point', 'tool0'),
+    'dynamics_in_contact': ('point', 'tool0'),
     'constrained_dynamics_derivatives': ('normal', 'tool0'),
     'impedance_step': ('tool0',),
     'torque_step': (),

@@ -19,6 +19,7 @@ from dynamics_ros.algorithms.linear_algebra.solve import (
     Factors,
     dot,
     factorize,
+    solve,
     solve_factorized,
 )
 from dynamics_ros.algorithms.mass_matrix import mass_matrix
@@ -98,30 +99,17 @@ def held_back(
         share = larger(1.0 - speeds[i] / speed, 0.0)
         excess += [share * x for x in part]
     rate = smaller(RATE, STABLE / larger(interval, NOMINAL_INTERVAL))
-    inertia = bounded_task_inertia(J, factors, largest_inertia)
-    wrench = [rate * dot(row, excess) for row in inertia]
+    # An inertia of at most about the largest [kg]; for rotations times the squared length.
+    least = [1.0 / largest_inertia] * 3 + [1.0 / (largest_inertia * LENGTH**2)] * 3
+    columns = [solve_factorized(factors, row) for row in J]
+    mobility = [
+        [dot(J[i], columns[j]) + (least[i] if i == j else 0.0) for j in range(i + 1)]
+        for i in range(6)
+    ]
+    wrench = [rate * x for x in solve(mobility, excess)]
     torque = [dot(column, wrench) for column in transposed(J)]
     change: Scalar = 1.0
     for x, largest in zip(torque, rates, strict=True):
         change = larger(rate * magnitude(x) / larger(largest, TINY), change)
     factor = 1.0 / sqrt(change)
     return [factor * x for x in wrench], [factor * x for x in torque]
-
-
-def bounded_task_inertia(J: Rows, factors: Factors, largest: Scalar) -> Rows:
-    """Inertia (6, 6) of a tool in root axes, at most about ``largest`` [kg] in each direction.
-
-    Args:
-        J: (6, nv).
-        factors: of the mass matrix.
-        largest: for rotations the bound is ``largest`` times ``LENGTH`` squared.
-    """
-    columns = [solve_factorized(factors, row) for row in J]
-    least = [1.0 / largest] * 3 + [1.0 / (largest * LENGTH**2)] * 3
-    mobility = [
-        [dot(J[i], columns[j]) + (least[i] if i == j else 0.0) for j in range(i + 1)]
-        for i in range(6)
-    ]
-    parts = factorize(mobility)
-    unit = [[1.0 if i == j else 0.0 for j in range(6)] for i in range(6)]
-    return [solve_factorized(parts, row) for row in unit]
