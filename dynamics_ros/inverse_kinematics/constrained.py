@@ -88,8 +88,8 @@ def solve_constrained(
     robot, seed, rng = problem.robot, problem.q, np.random.default_rng(options.random_seed)
     search = _Search(problem)
     steps, reason, closest = 0, STALLED, None
-    count = 0 if problem.out_of_reach() else options.max_restarts
-    for k in range(count + 1):
+    beyond = problem.out_of_reach()
+    for k in range(1 if beyond else options.max_restarts + 1):
         start = seed
         if k:
             share = min(k / NEARER_STARTS, 1.0)
@@ -111,7 +111,7 @@ def solve_constrained(
         if deadline.passed():
             reason = TIMED_OUT if reason == STALLED else reason
             break
-    if not count and reason != COLLIDING:
+    if beyond and reason != COLLIDING:
         reason = UNREACHABLE
     closest = search.evaluated(seed) if closest is None else closest
     return problem.result(_candidate(problem, closest), steps, reason, began)

@@ -40,10 +40,8 @@ class DifferentialMotion:
         at_limit: kind of limit ('position', 'velocity' or 'acceleration') of each joint at a bound,
             by name of the joint.
         missed: norm of the error of each task [m/s and rad/s mixed, unweighted].
-        singular_value: smallest singular value of the weighted tasks of the first priority; 0 at a
-            singularity.
-        condition: ratio of the largest one to it; inf at a singularity.
-        damping: damping that was used; above the configured one near a singularity.
+        condition: ratio of the largest singular value of the weighted tasks of the first priority
+            to the smallest one; inf at a singularity.
         scale: fraction of the demanded velocity of the first priority; below 1 if the speed was
             reduced to keep its direction.
         kept_apart: pairs of links and obstacles that may not approach each other faster.
@@ -52,9 +50,7 @@ class DifferentialMotion:
     v: Array
     at_limit: dict[str, str]
     missed: tuple[float, ...]
-    singular_value: float
     condition: float
-    damping: float
     scale: float
     kept_apart: tuple[tuple[str, str], ...] = ()
 
@@ -159,9 +155,9 @@ class DifferentialInverseKinematics:
         demands = [self._demand(i, q, 1.0) for i in range(len(self.tasks))]
         return self._level(demands, self._levels[0])[0]
 
-    def singularity(self, q: Array) -> tuple[float, float]:
-        """``singular_value`` and ``condition`` of a motion at a configuration (nq)."""
-        return _singular_values(self._first_level(q), self.rank)
+    def condition(self, q: Array) -> float:
+        """``condition`` of a motion at a configuration (nq)."""
+        return _singular_values(self._first_level(q), self.rank)[1]
 
     def velocity(
         self, q: ArrayLike, dt: float, last: ArrayLike | None = None
@@ -207,9 +203,7 @@ class DifferentialInverseKinematics:
             v,
             {self._joint_of.get(i, f'v[{i}]'): kind for i, kind in binding.items()},
             missed,
-            singular_value,
             condition,
-            damping,
             scale,
             tuple(dict.fromkeys(pairs[k % len(pairs)] for k in close)),
         )

@@ -204,4 +204,4 @@ class CartesianServo:
         if fastest <= STILL:
             return True
         probed = self.robot.integrate(q, (PROBE / fastest) * v)
-        return self._solver.singularity(probed)[1] > condition
+        return self._solver.condition(probed) > condition
