@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip('rclpy')
 
-from arm import ARM, NAMES
+from arm import NAMES
 from ros_harness import client, running
 from sensor_msgs.msg import JointState
 
@@ -68,7 +68,7 @@ def graph():
     parameters = {'publish_tf': True, 'command_joints': ['wrist_roll']}
     with (
         running('robot_simulator', DOMAIN, {'publish_clock': True}),
-        running('dynamics_ros', DOMAIN, {'robot_description': ARM} | parameters),
+        running('dynamics_ros', DOMAIN, parameters),  # the robot of the simulator
         running('cartesian_servo_node', DOMAIN),
         running('impedance_controller_node', DOMAIN, {'command_joints': NAMES}),
         client(DOMAIN) as one,
