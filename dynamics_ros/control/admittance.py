@@ -289,8 +289,7 @@ class MeasuredWrench:
         if len(samples) < FROZEN_SAMPLES or now - samples[0][0] < 0.5 * TARE_TIME:
             return self.problem(now) or refused(f'there is no wrench of the last {TARE_TIME:g} s')
         self._invalid = NONE
-        problem = self.problem(now)
-        if problem:
+        if problem := self.problem(now):
             return problem
         wrenches = np.array([wrench for _, wrench, _ in samples])
         positions = np.array([q for _, _, q in samples])

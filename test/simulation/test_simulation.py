@@ -213,10 +213,10 @@ class TestLimits:
         assert np.isfinite(limits).all()
         start = simulated.sample().q
         simulated.follow_efforts(np.array([1e9, *simulated.robot.gravity(start)[1:]]))
-        (sample,) = advance(simulated, 1e-3)
+        sample = advance(simulated, 3e-3)[-1]
         # What turns the rotor and reaches the sensor; gear friction takes the rest.
         exerted = simulated.actuators.armature[0] * sample.a[0] + sample.effort[0]
-        assert exerted == pytest.approx(limits[0], rel=0.01)
+        assert exerted == pytest.approx(limits[0], rel=0.02)
         assert sample.q[0] > start[0]
 
     def test_an_effort_limit_that_cannot_carry_the_robot_is_reported_and_not_enforced(self):
