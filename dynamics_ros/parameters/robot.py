@@ -20,7 +20,6 @@ REMOVED = {
     for instead, names in {
         'nothing: remove the line': 'unexplained.lowest unexplained.highest group_name',
         'stiffness, a 6 x 6 matrix in the axes of the root frame': 'stiffness_frame',
-        'nothing, or a lower observer.gain where velocities are noisy': 'observer.kind',
         'observer.gain: estimates follow a payload with its time constant': (
             'observer.transition_time'
         ),
