@@ -159,7 +159,10 @@ class MomentumObserver:
         gain: (nv) [1/s].
         max_gap: that of the arguments [s].
         effort_model: meaning of the reported efforts.
+        settings: (11, nv) kernel settings, rows as in ``SETTINGS`` of the algorithm.
         kernel, memory: step of the observer, and its memory.
+        event: outcome of the last sample.
+        restart: reason of the last restart, with the size of the stamp jump.
         stamp, cadence: stamp of the last sample [ns], None before a start; usual interval.
     """
 
@@ -211,7 +214,7 @@ class MomentumObserver:
             raise InvalidArgumentError('velocity_differenced', f'{share.tolist()}', '0 to 1')
         cutoff = per_entry('velocity_cutoff', velocity_cutoff, robot.nv, least=0.0)
         self._velocity_noise = share, cutoff
-        self._settings = self._rows_of_settings(robot.model.root_joint_nv)
+        self.settings = self._rows_of_settings(robot.model.root_joint_nv)
         self._zero = np.zeros(robot.nv)
         self._counts = dict.fromkeys(ObserverEvent, 0)
         self._updated = 0
@@ -220,29 +223,14 @@ class MomentumObserver:
         self.reset()
 
     @property
-    def settings(self) -> Vector:
-        """(11, nv) kernel settings, rows as in ``SETTINGS`` of the algorithm."""
-        return self._settings.copy()
-
-    @property
     def external_torque(self) -> Vector:
         """Last estimate (nv) of the environment's torques on the robot [Nm or N]."""
         return self._estimate.copy()
 
     @property
-    def event(self) -> ObserverEvent:
-        """Outcome of the last sample."""
-        return self._event
-
-    @property
     def counts(self) -> dict[ObserverEvent, int]:
         """Number of samples per outcome."""
         return self._counts | {ObserverEvent.UPDATED: self._updated}
-
-    @property
-    def restart(self) -> str:
-        """Reason of the last restart, with the size of the stamp jump."""
-        return self._restart
 
     @property
     def settled(self) -> bool:
@@ -259,9 +247,9 @@ class MomentumObserver:
         self._estimate = self._zero
         self.memory = np.zeros((MEMORY, len(self._zero)))
         self._robot_changed = False
-        self._restart: str = ObserverEvent.STARTED.value
+        self.restart: str = ObserverEvent.STARTED.value
         self.stamp: int | None = None
-        self._started, self._event = 0, ObserverEvent.STARTED
+        self._started, self.event = 0, ObserverEvent.STARTED
 
     def change_robot(self, robot: Robot) -> None:
         """Changes payload or gravity; the estimate follows with its time constant 1 / gain.
@@ -281,7 +269,7 @@ class MomentumObserver:
     def change_effort_model(self, effort_model: EffortModel) -> None:
         """Changes the effort model from the next sample on."""
         self.effort_model = effort_model
-        self._settings = self._rows_of_settings(self.robot.model.root_joint_nv)
+        self.settings = self._rows_of_settings(self.robot.model.root_joint_nv)
 
     def noise_gains(self, interval: float) -> NoiseGains:
         """Returns the gains from sample noise to the estimate for a sample interval [s]."""
@@ -315,10 +303,10 @@ class MomentumObserver:
         if self._robot_changed or self.cadence.uneven(time):
             return self._skip_interval(time, q, v, effort)
         estimate, self.memory = self.kernel.call(
-            q, v, effort, self.memory, interval * 1e-9, self._settings
+            q, v, effort, self.memory, interval * 1e-9, self.settings
         )
         self._estimate = self.memory[0]
-        self.stamp, self._event = time, UPDATED
+        self.stamp, self.event = time, UPDATED
         self.cadence.take(time)
         self._updated += 1
         return estimate
@@ -346,7 +334,7 @@ class MomentumObserver:
             stamps: (n) ns; ``cadence`` finds no uneven one, and no interval exceeds ``max_gap``.
             memory: of ``kernel`` after the last one.
         """
-        self._event, self._updated = UPDATED, self._updated + len(stamps)
+        self.event, self._updated = UPDATED, self._updated + len(stamps)
         self.cadence.stamps.extend(stamps.tolist())
         self.memory, self._estimate, self.stamp = memory, memory[0], int(stamps[-1])
 
@@ -356,7 +344,7 @@ class MomentumObserver:
         Args:
             q, v, effort: see ``update``.
         """
-        tau: Vector = self.robot.kernel('torque_on_bodies').call(q, v, effort, self._settings)
+        tau: Vector = self.robot.kernel('torque_on_bodies').call(q, v, effort, self.settings)
         return tau
 
     def _start(
@@ -364,10 +352,10 @@ class MomentumObserver:
     ) -> Vector:
         self._sample(q, v, effort, np.zeros_like(self.memory))
         self._robot_changed = False
-        self._estimate, self._restart = self._zero, event.value
+        self._estimate, self.restart = self._zero, event.value
         if event is not ObserverEvent.STARTED and self.stamp is not None:
             jump = Figure((time - self.stamp) * 1e-9, '+.3f')
-            self._restart = Explanation(Reason.OTHER, event.value, ' (', jump, ' s)')
+            self.restart = Explanation(Reason.OTHER, event.value, ' (', jump, ' s)')
         self._started = self.stamp = time
         self.cadence.begin(time)
         self._note(event)
@@ -379,7 +367,7 @@ class MomentumObserver:
         self.stamp = time
         self.cadence.take(time)
         if self._robot_changed:
-            self._event, self._robot_changed = UPDATED, False
+            self.event, self._robot_changed = UPDATED, False
             self._updated += 1
         else:
             self._note(ObserverEvent.UNEVEN)
@@ -387,7 +375,7 @@ class MomentumObserver:
 
     def _sample(self, q: ArrayLike, v: ArrayLike, effort: ArrayLike, memory: Vector) -> None:
         """Sets the memory to the given one with what depends only on this sample."""
-        _, fresh = self.kernel.call(q, v, effort, memory, 1.0, self._settings)
+        _, fresh = self.kernel.call(q, v, effort, memory, 1.0, self.settings)
         self.memory = memory.copy()
         self.memory[SAMPLED] = fresh[SAMPLED]
 
@@ -404,5 +392,5 @@ class MomentumObserver:
         return np.array([np.broadcast_to(rows[name], self.gain.shape) for name in SETTINGS])
 
     def _note(self, event: ObserverEvent) -> None:
-        self._event = event
+        self.event = event
         self._counts[event] += 1

@@ -141,6 +141,12 @@ class WrenchEstimator:
 
     Several frames are simultaneous contacts that share the torques: their wrenches are separated as
     far as the joints can distinguish them.
+
+    Attributes:
+        frames: contact frames.
+        axes: frame of the axes of each wrench.
+        joint_count: number of joints used after ``prepare_step``, the length of
+            ``singular_values``.
     """
 
     def __init__(
@@ -179,26 +185,24 @@ class WrenchEstimator:
         """
         check_positive('singular_threshold', singular_threshold)
         self._robot = robot
-        self._frames = frame_list(robot, 'frames', frames)
-        count = len(self._frames)
-        if not count or len(set(self._frames)) < count:
-            raise InvalidArgumentError(
-                'frames', repr(self._frames), 'distinct frames, at least one'
-            )
+        self.frames = frame_list(robot, 'frames', frames)
+        count = len(self.frames)
+        if not count or len(set(self.frames)) < count:
+            raise InvalidArgumentError('frames', repr(self.frames), 'distinct frames, at least one')
         axes = robot.root_frame if expressed_in is None else expressed_in
-        self._axes = [axes] * count if isinstance(axes, str) else list(axes)
-        if len(self._axes) != count:
-            raise InvalidArgumentError('expressed_in', f'{len(self._axes)} frames', f'{count}')
-        frame_list(robot, 'expressed_in', [a for a in self._axes if a != robot.root_frame])
+        self.axes = [axes] * count if isinstance(axes, str) else list(axes)
+        if len(self.axes) != count:
+            raise InvalidArgumentError('expressed_in', f'{len(self.axes)} frames', f'{count}')
+        frame_list(robot, 'expressed_in', [a for a in self.axes if a != robot.root_frame])
         self._points = _points(reference_points, count)
-        self._noise = JointNoise(robot, self._frames, effort_noise, momentum_gain, velocity_noise)
+        self._noise = JointNoise(robot, self.frames, effort_noise, momentum_gain, velocity_noise)
         self._rows = 3 if force_only else 6
         self._settings = np.array([LENGTH_SCALE, singular_threshold, WRENCH_PRIOR])
         # In kernels '' is the root frame: the root of a fixed robot need not be a frame.
-        names = [('' if a == robot.root_frame else a) for a in self._axes]
-        self._options = [x for pair in zip(self._frames, names, strict=True) for x in pair]
+        names = [('' if a == robot.root_frame else a) for a in self.axes]
+        self._options = [x for pair in zip(self.frames, names, strict=True) for x in pair]
         self._kernel: Kernel | None = None
-        self._rows_of_noise, self._joint_count = np.zeros((NOISE_ROWS, robot.nv)), 0
+        self._rows_of_noise, self.joint_count = np.zeros((NOISE_ROWS, robot.nv)), 0
         self._results: tuple[Array, ...] = ()
 
     def compile(self, *, wait: bool = False) -> None:
@@ -219,16 +223,6 @@ class WrenchEstimator:
     def ready(self) -> bool:
         """Whether compilation of the kernel has finished; until then estimates are slower."""
         return self._kernel is not None and self._kernel.ready
-
-    @property
-    def frames(self) -> tuple[str, ...]:
-        """Contact frames."""
-        return tuple(self._frames)
-
-    @property
-    def axes(self) -> tuple[str, ...]:
-        """Frame of the axes of each wrench."""
-        return tuple(self._axes)
 
     def estimate(
         self,
@@ -269,22 +263,17 @@ class WrenchEstimator:
 
     def prepare_step(self, ignored: NDArray[np.bool_] | None, excess: Array | None) -> None:
         """Sets ignored joints and excess for ``step``; arguments as of ``estimate``."""
-        self._rows_of_noise[:], self._joint_count = self._noise.of(ignored, excess)
+        self._rows_of_noise[:], self.joint_count = self._noise.of(ignored, excess)
 
     @property
     def latest(self) -> tuple[WrenchEstimate, ...]:
         """Results of the last run of ``step``, in arrays that the next run overwrites."""
-        return self._estimates(self._results, self._joint_count)
-
-    @property
-    def joint_count(self) -> int:
-        """Number of joints used after ``prepare_step``, the length of ``singular_values``."""
-        return self._joint_count
+        return self._estimates(self._results, self.joint_count)
 
     def _estimates(self, results: Sequence[Array], joint_count: int) -> tuple[WrenchEstimate, ...]:
         *each, singular = results
         values = repeat(singular[:joint_count])
-        return tuple(map(WrenchEstimate, self._frames, self._axes, *each, values))
+        return tuple(map(WrenchEstimate, self.frames, self.axes, *each, values))
 
 
 def frame_list(robot: Robot, argument: str, frames: str | Sequence[str]) -> list[str]:

@@ -20,7 +20,6 @@ REMOVED = {
     for instead, names in {
         'nothing: remove the line': 'unexplained.lowest unexplained.highest group_name',
         'stiffness, a 6 x 6 matrix in the axes of the root frame': 'stiffness_frame',
-        'nothing, or a lower observer.gain where velocities are noisy': 'observer.kind',
         'observer.gain: estimates follow a payload with its time constant': (
             'observer.transition_time'
         ),
@@ -36,7 +35,7 @@ REMOVED = {
         'friction.* and robot_carries_itself': 'feed_forward.',
         'its former default, which is a constant now': """
             plausibility.sigmas plausibility.velocity plausibility.effort adaptation.speed
-            adaptation.margin feet.force_threshold thresholds.release location.rate
+            adaptation.margin feet.force_threshold thresholds.release location.rate observer.kind
             markers.diameter wrench.length_scale location.friction tare.max_deviation
             location.max_deviation location.resolution tare.max_velocity joint_range.guard_rate
             largest_inertia blending_time speed.joint_scale ground_truth_rate load_friction

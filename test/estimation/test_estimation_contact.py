@@ -473,12 +473,18 @@ def test_speeds_of_sliding_joints_are_scaled_by_their_range():
     assert slow == pytest.approx([SLOW, 0.04, SLOW / np.pi])
 
 
-def test_noise_of_velocities_shows_in_all_joints_at_once(robot):
+@pytest.mark.parametrize('point', [(0.0, 0.0, 0.0), (0.1, 0.05, 0.2)])
+def test_the_covariance_is_that_of_estimates_under_noise_of_velocities_and_efforts(robot, point):
     """What the observer makes of it is K M times that, so that errors of joints go together."""
     q = np.array([0.3, 0.2, -0.2, 1.0, 0.3, 1.2, 0.3])
     gain, own, velocity = 50.0, 0.01, 1e-3
     estimator = WrenchEstimator(
-        robot, HAND, effort_noise=own, momentum_gain=gain, velocity_noise=velocity
+        robot,
+        HAND,
+        effort_noise=own,
+        momentum_gain=gain,
+        velocity_noise=velocity,
+        reference_points=point,
     )
     rng = np.random.default_rng(0)
     M = robot.mass_matrix(q)

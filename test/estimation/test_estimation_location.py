@@ -106,19 +106,6 @@ def test_behind_six_joints_the_point_is_found_where_the_line_of_action_enters(ro
             np.testing.assert_allclose(location.force, force, atol=0.8)
 
 
-def test_most_pushes_on_links_behind_three_joints_or_more_are_put_on_the_right_link(robot, locator):
-    rng = np.random.default_rng(5)
-    right = []
-    for _ in range(150):
-        q = robot.random_configuration(rng)
-        link = f'link_{rng.integers(3, LINKS + 1)}'
-        point, force, _ = push(rng, tilt=rng.uniform(0.0, 0.3))
-        tau = torque(robot, q, link, point, force) + 0.01 * rng.normal(size=robot.nv)
-        if felt(robot, link, tau):
-            right.append(locator.locate(q, tau).link == link)
-    assert np.mean(right) > 0.9
-
-
 def test_the_deviation_covers_the_error(robot, locator):
     rng = np.random.default_rng(6)
     ratios = []

@@ -94,6 +94,8 @@ class ContactDetector:
 
     Attributes:
         calibrated: whether such a model is given.
+        constants: (2, nv) contact and collision thresholds at rest [Nm or N].
+        report: contact state at the last sample.
         kernel, memory: comparison with the thresholds, and its memory.
         stamp: that of the last comparison [ns]; negative if the next one starts anew.
     """
@@ -154,16 +156,11 @@ class ContactDetector:
 
         inf for a joint that is not monitored.
         """
-        return self._constants + self._added
+        return self.constants + self._added
 
     def write_thresholds(self, out: Vector) -> None:
         """Writes ``thresholds`` to ``out`` (2, nv)."""
-        np.add(self._constants, self._added, out)
-
-    @property
-    def constants(self) -> Vector:
-        """(2, nv) thresholds at rest [Nm or N]."""
-        return self._constants
+        np.add(self.constants, self._added, out)
 
     def change_thresholds(self, contact: ArrayLike, collision: ArrayLike) -> None:
         """Replaces the thresholds at rest, in the constructor's format; keeps state and timers."""
@@ -175,9 +172,9 @@ class ContactDetector:
             )
         ]
         # One row for contacts and one for collisions.
-        self._constants = np.array(constants)
-        self._constants[:, : self._base_nv] = np.inf
-        self._finite = self._constants.clip(max=UNWATCHED)
+        self.constants = np.array(constants)
+        self.constants[:, : self._base_nv] = np.inf
+        self._finite = self.constants.clip(max=UNWATCHED)
         self._added = np.zeros(len(self._velocity_term))
 
     def change_noise(self, scatter: Vector, sigmas: Vector) -> None:
@@ -203,19 +200,14 @@ class ContactDetector:
         """Assumes at the next state that the joints have just reversed, as after a gap."""
         self.stamp = -1
 
-    @property
-    def report(self) -> ContactReport:
-        """Contact state at the last sample."""
-        return self._report
-
     def reset(self) -> None:
         """Clears a latched collision and restarts the detector."""
-        self._report = ContactReport(ContactState.NONE, '', False, 0)
+        self.report = ContactReport(ContactState.NONE, '', False, 0)
         self._restart(0)
 
     def inherit(self, other: ContactDetector) -> None:
         """Takes over the contact state of another detector with the same links and debounce."""
-        self._report, self._added = other._report, other._added
+        self.report, self._added = other.report, other._added
         self._since, self._quiet_since = other._since, other._quiet_since
         self._seen, self._running = other._seen, other._running
 
@@ -227,7 +219,7 @@ class ContactDetector:
     @property
     def idle(self) -> bool:
         """Whether no threshold was exceeded at the last sample, and there is no contact."""
-        return self._report.state is NO_CONTACT and not self._running
+        return self.report.state is NO_CONTACT and not self._running
 
     def go_on(self, stamp: int, memory: Vector, added: Vector, deviation: Vector) -> None:
         """Continues after idle samples that were compared elsewhere.
@@ -307,17 +299,17 @@ class ContactDetector:
             self._running, self._quiet_since = True, stamp
             lasting = self._since <= stamp - self._debounce
             places = np.arange(1, lasting.shape[1] + 1) * lasting
-            self._report = self._next(*(places.max(axis=1) - 1).tolist())
-            return self._report
+            self.report = self._next(*(places.max(axis=1) - 1).tolist())
+            return self.report
         if self._running:
             self._since[:], self._running = NEVER, False
-        if self._report.state is not NO_CONTACT:
-            self._report = self._next(-1, -1)
-        return self._report
+        if self.report.state is not NO_CONTACT:
+            self.report = self._next(-1, -1)
+        return self.report
 
     def _next(self, touching: int, colliding: int) -> ContactReport:
         """Returns the report for the last joints in contact and in collision; -1 for none."""
-        now = self._report
+        now = self.report
         if now.collision_latched:
             return now
         if colliding >= 0:
@@ -337,7 +329,7 @@ class ContactDetector:
 
     def _restart(self, stamp: int) -> None:
         self._seen = self._quiet_since = stamp
-        self._since, self._running = np.full(self._constants.shape, NEVER), False
+        self._since, self._running = np.full(self.constants.shape, NEVER), False
 
 
 def _links_behind(robot: Robot) -> list[str]:
