@@ -14,16 +14,13 @@ on its level, such as how fast the joint moves, and residuals that are correlate
 fewer rows.
 
 The effects used here are friction of a joint beyond its modelled curve. Gears have ripple over the
-position, dry friction that changes with it, and another curve over the speed than the model. Such a
-torque is the same whenever the joint passes a position in a direction, so it does not average out
-over time as noise does. It is written as
+position, and dry friction that changes with it. Such a torque is the same whenever the joint passes
+a position in a direction, so it does not average out over time as noise does. It is written as
 
-    sum_k (a_k + b_k tanh(v/v_f)) cos(2 pi k x) + (c_k + d_k tanh(v/v_f)) sin(2 pi k x)
-        + sum_s (e_s tanh(v/v_f) + f_s |tanh(v/v_f)|) hat_s(log |v|),
+    sum_k (a_k + b_k tanh(v/v_f)) cos(2 pi k x) + (c_k + d_k tanh(v/v_f)) sin(2 pi k x),
 
-with x the position over the range of the recordings. Coefficients of one octave of k, and those of
-each curve over the speed, are normal with one variance: a Gaussian process by
-its features [RasmussenWilliams2006].
+with x the position over the range of the recordings. Coefficients of one octave of k are normal
+with one variance: a Gaussian process by its features [RasmussenWilliams2006].
 """
 
 from __future__ import annotations
@@ -44,17 +41,9 @@ HARMONICS = 20
 WIDER, MIN_RANGE = 1.25, 0.2
 """Longest wave over the range of the positions, so that both ends may differ; rad or m."""
 
-SPEEDS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
-"""rad/s or m/s between whose logarithms curves over the speed are straight."""
-
 _OCTAVE = np.floor(np.log2(np.arange(1, HARMONICS + 1))).astype(np.int64)
 _COUNT = int(_OCTAVE[-1]) + 1
-GROUPS = np.concatenate(
-    [
-        *(_OCTAVE, _OCTAVE, _COUNT + _OCTAVE, _COUNT + _OCTAVE),
-        np.repeat([2 * _COUNT, 2 * _COUNT + 1], len(SPEEDS)),
-    ]
-)
+GROUPS = np.concatenate([_OCTAVE, _OCTAVE, _COUNT + _OCTAVE, _COUNT + _OCTAVE])
 """(m) number of the variance of the coefficient of each function of ``UnmodelledFriction``."""
 
 ROUNDS, SETTLED = 12, 4
@@ -94,11 +83,7 @@ class UnmodelledFriction:
         angle = 2.0 * np.pi * x[..., np.newaxis] * np.arange(1, HARMONICS + 1)
         waves = np.concatenate([np.cos(angle), np.sin(angle)], axis=-1)
         direction = np.tanh(v / self.velocity)[..., np.newaxis]
-        knots = np.log(SPEEDS)
-        at = np.clip(np.log(np.maximum(np.abs(v), 1e-9)), knots[0], knots[-1])
-        hats = np.stack([np.interp(at, knots, one) for one in np.eye(len(knots))], axis=-1)
-        curves = [direction * hats, np.abs(direction) * hats]
-        return np.concatenate([waves, direction * waves, *curves, direction], axis=-1)
+        return np.concatenate([waves, direction * waves, direction], axis=-1)
 
 
 @dataclass(frozen=True, eq=False)
