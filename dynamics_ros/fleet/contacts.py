@@ -38,8 +38,7 @@ class Contact:
         link: link that is touched.
         excess: largest ratio of external torque to threshold, at the peak.
         state, external, thresholds: state, estimate and thresholds (nv) at the peak.
-        frame: frame of the force.
-        force: (3) force at the peak in the axes of ``frame`` [N].
+        frame, force: force (3) at the peak in the axes of a frame [N], once it has ended.
     """
 
     begin: int
@@ -51,7 +50,7 @@ class Contact:
     external: ExternalTorques
     thresholds: Array
     frame: str = ''
-    force: Array | None = None
+    force: Any = None
 
 
 class ContactEvents:
@@ -73,32 +72,23 @@ class ContactEvents:
         times = estimates.states.time.tolist()
         excess = (np.abs(estimates.values) / estimates.thresholds).max(axis=1).tolist()
         for i in touched:
-            self._end_at(times[i], estimators)
-            self._touch(estimates, i, times[i], excess[i])
-        self._end_at(times[-1], estimators)
+            self._close(estimators, times[i])
+            report, now = reports[i], self._open
+            if now is None or excess[i] > now.excess:
+                peak = estimates.states.row(i), estimates.row(i), estimates.thresholds[i]
+                begin, kind = (now.begin, now.kind) if now else (report.since, report.state)
+                now = self._open = Contact(begin, 0, kind, report.link, excess[i], *peak)
+            now.last = times[i]
+            if report.state is ContactState.COLLISION:
+                now.kind = ContactState.COLLISION
+        self._close(estimators, times[-1])
 
-    def _end_at(self, time: int, estimators: Estimators) -> None:
-        """Ends the open contact if it was over before a time."""
-        if self._open is not None and not 0 <= time - self._open.last <= self._release:
-            self._close(estimators)
-
-    def _touch(self, estimates: Estimates, i: int, time: int, excess: float) -> None:
-        """Processes a sample with contact."""
-        report = estimates.reports[i]
-        now = self._open
-        if now is None or excess > now.excess:
-            peak = estimates.states.row(i), estimates.row(i), estimates.thresholds[i]
-            begin, kind = (now.begin, now.kind) if now else (report.since, report.state)
-            now = self._open = Contact(begin, time, kind, report.link, excess, *peak)
-        now.last = time
-        if report.state is ContactState.COLLISION:
-            now.kind = ContactState.COLLISION
-
-    def _close(self, estimators: Estimators) -> None:
-        """Ends the open contact and locates it."""
-        contact, self._open = self._open, None
-        if contact is None:
+    def _close(self, estimators: Estimators, time: int | None = None) -> None:
+        """Ends and locates the open contact if it was over before a time [ns]; None: at any."""
+        contact = self._open
+        if contact is None or (time is not None and 0 <= time - contact.last <= self._release):
             return
+        self._open = None
         state, external, locator = contact.state, contact.external, estimators.locator
         if locator is not None and len(self._ended) < MAX_LOCATED:
             location = locator.locate(
@@ -128,8 +118,7 @@ class ContactEvents:
         known = np.nan_to_num(residuals.unknowns)
         rows = []
         for contact in self._ended:
-            values = contact.external.values
-            force = np.asarray(contact.force, dtype=np.float64)
+            values, force = contact.external.values, np.asarray(contact.force, dtype=np.float64)
             gravity = estimators.pipeline.robot.gravity(contact.state.q)
             left = values + (sums.columns(contact.state.v, gravity) * known).sum(axis=-1)
             explained = bool((np.abs(left) < contact.thresholds).all())
@@ -144,7 +133,7 @@ class ContactEvents:
                     'joint': self._names.get(joint, ''),
                     'torque': float(values[joint]),
                     'frame': contact.frame,
-                    'vector': [float(x) for x in force],
+                    'vector': force.tolist(),
                     'force': float(np.linalg.norm(force)),
                     'false_contact': explained or lasted > MAX_SHARE * duration,
                 }

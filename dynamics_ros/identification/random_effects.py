@@ -4,25 +4,23 @@
 
 For each joint j the equations are
 
-    y_j = X_j x + Z_j z_j + e_j,    z_j ~ N(0, diag(1/lambda)),    e_j ~ N(0, sigma_j^2),
+    y_j = X_j x + Z_j z_j + e_j,    z_j ~ N(0, diag(1/lambda)),    e_j ~ N(0, sigma_j^2 r(level)),
 
 with x common to all joints. The covariance of x counts what the effects z leave open of it. Effects
 fall in groups with one variance each; these, and those of the noise, are the most likely ones when
 x and z are integrated out [PattersonThompson1971], found by the fixed-point iteration of
-[MacKay1992]. Effects that the equations do not ask for get no variance. Residuals that are
-correlated in time count as fewer rows.
+[MacKay1992]. Effects that the equations do not ask for get no variance. The noise of a row depends
+on its level, such as how fast the joint moves, and residuals that are correlated in time count as
+fewer rows.
 
 The effects used here are friction of a joint beyond its modelled curve. Gears have ripple over the
-position, dry friction that changes with it, and another curve over the speed than the model. Such a
-torque is the same whenever the joint passes a position in a direction, so it does not average out
-over time as noise does. It is written as
+position, and dry friction that changes with it. Such a torque is the same whenever the joint passes
+a position in a direction, so it does not average out over time as noise does. It is written as
 
-    sum_k (a_k + b_k tanh(v/v_f)) cos(2 pi k x) + (c_k + d_k tanh(v/v_f)) sin(2 pi k x)
-        + sum_s (e_s tanh(v/v_f) + f_s |tanh(v/v_f)|) hat_s(log |v|),
+    sum_k (a_k + b_k tanh(v/v_f)) cos(2 pi k x) + (c_k + d_k tanh(v/v_f)) sin(2 pi k x),
 
-with x the position over the range of the recordings. Coefficients of one octave of k, and those of
-each curve over the speed, are normal with one variance: a Gaussian process by
-its features [RasmussenWilliams2006].
+with x the position over the range of the recordings. Coefficients of one octave of k are normal
+with one variance: a Gaussian process by its features [RasmussenWilliams2006].
 """
 
 from __future__ import annotations
@@ -43,17 +41,9 @@ HARMONICS = 20
 WIDER, MIN_RANGE = 1.25, 0.2
 """Longest wave over the range of the positions, so that both ends may differ; rad or m."""
 
-SPEEDS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
-"""rad/s or m/s between whose logarithms curves over the speed are straight."""
-
 _OCTAVE = np.floor(np.log2(np.arange(1, HARMONICS + 1))).astype(np.int64)
 _COUNT = int(_OCTAVE[-1]) + 1
-GROUPS = np.concatenate(
-    [
-        *(_OCTAVE, _OCTAVE, _COUNT + _OCTAVE, _COUNT + _OCTAVE),
-        np.repeat([2 * _COUNT, 2 * _COUNT + 1], len(SPEEDS)),
-    ]
-)
+GROUPS = np.concatenate([_OCTAVE, _OCTAVE, _COUNT + _OCTAVE, _COUNT + _OCTAVE])
 """(m) number of the variance of the coefficient of each function of ``UnmodelledFriction``."""
 
 ROUNDS, SETTLED = 12, 4
@@ -62,6 +52,9 @@ are not learned yet."""
 
 FIRST_GUESS = 0.05
 """Deviation of effects that the iteration begins with, over the RMS of the right side."""
+
+USUAL_ROWS = 30.0
+"""Rows of usual noise that the logarithm of a level's is averaged with: few rows tell little."""
 
 MIN_FREEDOM = 0.1
 """Of the rows, which are counted at least when noise is computed from residuals."""
@@ -90,11 +83,7 @@ class UnmodelledFriction:
         angle = 2.0 * np.pi * x[..., np.newaxis] * np.arange(1, HARMONICS + 1)
         waves = np.concatenate([np.cos(angle), np.sin(angle)], axis=-1)
         direction = np.tanh(v / self.velocity)[..., np.newaxis]
-        knots = np.log(SPEEDS)
-        at = np.clip(np.log(np.maximum(np.abs(v), 1e-9)), knots[0], knots[-1])
-        hats = np.stack([np.interp(at, knots, one) for one in np.eye(len(knots))], axis=-1)
-        curves = [direction * hats, np.abs(direction) * hats]
-        return np.concatenate([waves, direction * waves, *curves, direction], axis=-1)
+        return np.concatenate([waves, direction * waves, direction], axis=-1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,8 +94,8 @@ class MixedEquations:
         fixed: (nv, n, N) columns of the unknowns that joints share.
         random: (nv, n, m) columns of each joint's own random effects.
         right: (nv, n) right sides.
-        noisy: (nv, n) which rows tell the noise; others are divided by their known deviation over
-            sigma already.
+        level: (nv, n) number of the noise level of each row, from 1; 0 for rows of known deviation,
+            which are divided by it over sigma already, and tell nothing of the noise.
         groups: (m) number of the variance of each random effect.
         precision, pull: (N, N), (N) of what is known of the shared unknowns without the equations.
         period: time between rows [s].
@@ -115,7 +104,7 @@ class MixedEquations:
     fixed: Array
     random: Array
     right: Array
-    noisy: NDArray[np.bool_]
+    level: NDArray[np.int64]
     groups: NDArray[np.int64]
     precision: Array
     pull: Array
@@ -132,12 +121,15 @@ def estimated(equations: MixedEquations, sigma: Array) -> tuple[Array, Array]:
     X, Z, y = equations.fixed, equations.random, equations.right
     N, member = X.shape[-1], np.eye(equations.groups.max() + 1)[equations.groups]
     whole = np.concatenate([X, Z, y[..., np.newaxis]], axis=-1)
-    products, noisy = whole.swapaxes(1, 2) @ whole, equations.noisy
-    rows, size = np.maximum(noisy.sum(axis=1), 1), np.sqrt((y**2).mean(axis=1)) + 1e-12
+    masks = [equations.level == k for k in range(max(int(equations.level.max()), 1) + 1)]
+    products = np.stack([(whole * m[..., np.newaxis]).swapaxes(1, 2) @ whole for m in masks])
+    counts, noisy = np.sum(masks, axis=2).T[:, 1:], ~masks[0]
+    rows, size = np.maximum(counts.sum(axis=1), 1), np.sqrt((y**2).mean(axis=1)) + 1e-12
     precision = np.tile((FIRST_GUESS * size[:, np.newaxis]) ** -2.0, (1, member.shape[1]))
-    variance, factors = sigma**2, np.ones(len(y))
+    variance, factors, relative = sigma**2, np.ones(len(y)), np.ones((len(y), len(masks)))
     for number in range(ROUNDS + 1):
-        G = products / (variance * factors)[:, np.newaxis, np.newaxis]
+        weights = 1.0 / ((variance * factors)[:, np.newaxis] * relative)
+        G = np.einsum('jl,ljcd->jcd', weights, products)
         # Each joint's effects are eliminated: what is left are equations of the shared unknowns.
         prior = (precision @ member.T)[:, np.newaxis] * np.eye(len(member))
         effects = np.linalg.inv(G[:, N:-1, N:-1] + prior)
@@ -163,9 +155,15 @@ def estimated(equations: MixedEquations, sigma: Array) -> tuple[Array, Array]:
         precision = told / np.maximum(z**2 @ member, smallest * told)
         residual = noisy * (y - X @ x - (Z @ z[..., np.newaxis])[..., 0])
         freedom = np.clip(1.0 - spent / rows, MIN_FREEDOM, 1.0)
-        variance = (residual**2).sum(axis=1) / rows / freedom
+        squares = np.stack([(residual**2 * m).sum(axis=1) for m in masks[1:]], axis=1)
+        if number >= SETTLED // 2:
+            usual = (squares.sum(axis=1) / rows)[:, np.newaxis]
+            own = (squares + 1e-300) / (np.maximum(counts, 1) * usual + 1e-300)
+            relative[:, 1:] = own ** (counts / (counts + USUAL_ROWS))
+        variance = (squares / relative[:, 1:]).sum(axis=1) / rows / freedom
         # What is explained perfectly may not get all the weight.
         variance = np.maximum(variance, 1e-6 * variance.max() + 1e-24)
         if number >= SETTLED:
-            factors = factors_of(residual.T, noisy.T, equations.period)
+            every = np.take_along_axis(relative, equations.level, axis=1)
+            factors = factors_of((residual / np.sqrt(every)).T, noisy.T, equations.period)
     return x, covariance

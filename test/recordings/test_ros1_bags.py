@@ -123,14 +123,12 @@ def u32(value):
     return struct.pack('<I', value)
 
 
-def replaced(old, new, which=0):
+def replaced(old, new):
     """A change of the bytes of a bag."""
 
     def change(data):
-        at = -1
-        for _ in range(which + 1):
-            at = data.index(old, at + 1)
-        return data[:at] + new + data[at + len(old) :]
+        assert old in data
+        return data.replace(old, new, 1)
 
     return change
 
@@ -152,8 +150,6 @@ DAMAGES = {
     'format 1.2': (replaced(b'V2.0', b'V1.2'), r'V1\.2.*ROSBAG V2\.0'),
     'not closed': (index_position(0), f'not indexed.*{REINDEX}'),
     'cut in its chunks': (lambda data: data[: len(data) // 2 + 1500], f'index.*{REINDEX}'),
-    'cut in its index': (lambda data: data[:-7], f'index.*{REINDEX}'),
-    'cut in its head': (lambda data: data[:40], REINDEX),
     'encrypted': (replaced(b'chunk_count=', b'encryptor=xx'), REINDEX),
     'of an unknown compression': (
         replaced(b'compression=none', b'compression=gzip'),
@@ -163,23 +159,10 @@ DAMAGES = {
         replaced(u32(65) + u32(61), u32(2**20) + u32(61)),
         REINDEX,
     ),
-    'with a wrong count of connections': (
-        replaced(b'conn_count=' + u32(3), b'conn_count=' + u32(2**32 - 1)),
-        f'index.*{REINDEX}',
-    ),
-    'with a wrong count of chunks': (
-        replaced(b'chunk_count=' + u32(1), b'chunk_count=' + u32(2**32 - 1)),
-        f'index.*{REINDEX}',
-    ),
-    'with a message of no connection': (
-        replaced(b'conn=' + u32(0), b'conn=' + u32(77), 6),
-        f'inconsistent .*{REINDEX}',
-    ),
     'with another time than in its index': (
         replaced(b'time=' + struct.pack('<II', 0, 8), b'time=' + struct.pack('<II', 0, 1)),
         f'inconsistent .*{REINDEX}',
     ),
-    'with another record in a chunk': (replaced(b'op=\x02', b'op=\x09'), REINDEX),
 }
 
 

@@ -242,19 +242,6 @@ class TestControl:
             assert (sample.q <= robot.upper_limits).all()
             assert (np.abs(sample.v) <= robot.velocity_limits).all()
 
-    def test_the_motion_begins_and_goes_on_without_a_jerk(self):
-        robot = Robot.from_urdf(ARM)
-        motion = slow_motion(robot, comfortable_posture(robot, tool_frame(read_urdf(ARM))))
-        times = np.arange(-0.1, 4.0, 1e-3)
-        positions, velocities = (
-            np.array(values) for values in zip(*(motion.at(t) for t in times), strict=True)
-        )
-        assert positions[0] == pytest.approx(motion.center)
-        assert not velocities[0].any()
-        slopes = (positions[2:] - positions[:-2]) / 2e-3
-        # The rest of the central difference: dt^2 / 6 of the third derivative, below 1 rad/s^3.
-        assert slopes == pytest.approx(velocities[1:-1], abs=1e-6)
-
     def test_a_push_gives_way_a_little_and_ends_at_its_time(self):
         simulated, tool = controlled(ARM, moving=False)
         start = simulated.sample().q
