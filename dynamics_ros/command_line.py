@@ -55,7 +55,7 @@ def show(blocks: Iterable[Block]) -> None:
             continue
         table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style='dim')
         first, *columns = zip(*block, strict=True)
-        table.add_column(Text(first[0]), width=max(map(len, first)))
+        table.add_column(Text(first[0]), width=max(map(len, first)), overflow='fold')
         for column in columns:
             table.add_column(Text(column[0]), overflow='fold')
         for row in block[1:]:

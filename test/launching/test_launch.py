@@ -73,21 +73,13 @@ def parameters(process):
     return merged
 
 
-def executables(actions):
-    return [action.executable for action in actions]
-
-
-STARTED = {
-    ALL: ['dynamics_ros'],
-    DEMO: ['robot_simulator', 'dynamics_ros'],
-}
-
-
 @pytest.mark.parametrize('name', FILES)
 def test_each_file_starts_its_nodes_in_the_namespace(launched, name):
     processes = launched(name, namespace='cell', rviz='false')
     processes = [one for one in processes if hasattr(one, 'executable')]
-    assert executables(processes) == STARTED.get(name, [name.removesuffix('.launch.py')])
+    own = {ALL: ['dynamics_ros'], DEMO: ['robot_simulator', 'dynamics_ros']}
+    expected = own.get(name, [name.removesuffix('.launch.py')])
+    assert [process.executable for process in processes] == expected
     assert all(one.namespace.split('/')[0] == 'cell' for one in processes)
 
 
@@ -193,12 +185,10 @@ def test_arguments_that_make_no_sense_are_refused_by_name(launched, with_rviz, v
         launched(ALL, **values)
 
 
-def test_the_servo_and_the_impedance_controller_are_connected_to_a_controller(launched):
-    for name in (SERVO, IMPEDANCE):
-        (process,) = launched(name, command_topic='/controller/commands')
-        assert ('~/joint_commands', '/controller/commands') in process.remappings
-        (process,) = launched(name)
-        assert process.remappings == []
+@pytest.mark.parametrize('name', [SERVO, IMPEDANCE])
+def test_a_node_that_commands_is_connected_to_a_controller(launched, name):
+    (process,) = launched(name, command_topic='/controller/commands')
+    assert ('~/joint_commands', '/controller/commands') in process.remappings
 
 
 def test_the_demo_ends_with_its_simulator_and_knows_its_arm(launched):
@@ -211,38 +201,21 @@ def test_the_demo_ends_with_its_simulator_and_knows_its_arm(launched):
     assert own == {'motion': True, 'robot_description_file': 'other.urdf'}
 
 
-# --- packages that may be missing ---------------------------------------------------------------
-
-
-def test_a_missing_package_that_is_asked_for_is_named(launched, without_rviz):
+def test_a_missing_package_that_is_asked_for_is_named_and_the_demo_does_without(
+    launched, without_rviz
+):
     with pytest.raises(DynamicsRosError, match='package rviz2 is not installed'):
         launched(ALL, rviz='true', robot_description_file=ARM)
-
-
-def test_the_demo_does_without_rviz_and_says_so(launched, without_rviz):
     *_, notice = launched(DEMO)
     assert 'rviz2 is not installed' in notice.msg
-
-
-# --- RViz ---------------------------------------------------------------------------------------
-
-
-def displays(path):
-    return yaml.safe_load(Path(path).read_text())['Visualization Manager']['Displays']
-
-
-def topics(path):
-    """Topics that a configuration shows."""
-    keys = ('Topic', 'Description Topic')
-    return {one[key]['Value'] for one in displays(path) for key in keys if key in one}
-
-
-SHOWN = {'robot_description', 'kinematics_node/markers', 'contact_node/markers'}
 
 
 def test_rviz_shows_the_topics_below_its_namespace_in_the_root_link(launched, with_rviz):
     *_, rviz = launched(ALL, rviz='auto', robot_description_file=ARM, namespace='left')
     option, file, *frame = rviz.arguments
     assert (rviz.package, rviz.namespace, option) == ('rviz2', 'left', '-d')
-    assert topics(file) == SHOWN
+    displays = yaml.safe_load(Path(file).read_text())['Visualization Manager']['Displays']
+    topics = [one[key] for one in displays for key in ('Topic', 'Description Topic') if key in one]
+    shown = {'robot_description', 'kinematics_node/markers', 'contact_node/markers'}
+    assert {topic['Value'] for topic in topics} == shown
     assert frame == ['-f', read_urdf(ARM).root]

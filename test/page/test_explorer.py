@@ -44,7 +44,11 @@ def by_hand(handle: Any, value: Any) -> None:
 
 
 def test_a_slider_poses_the_robot_until_joint_states_come(explorer):
-    slider = explorer._sliders['elbow_pitch']
+    robot, sliders = explorer.robot, explorer._sliders
+    assert list(sliders) == list(robot.joint_names)
+    ends = [(slider.min, slider.max) for slider in sliders.values()]
+    assert ends == [*zip(robot.lower_limits, robot.upper_limits, strict=True)]
+    slider = sliders['elbow_pitch']
     index = explorer.robot.joint_q_indices['elbow_pitch']
     by_hand(slider, 0.7)
     explorer.update()
@@ -111,13 +115,6 @@ def test_links_are_drawn_where_forward_kinematics_has_them(explorer):
     np.testing.assert_allclose(drawn.position, X[:3, 3], atol=1e-12)
     np.testing.assert_allclose(drawn.wxyz[0] ** 2, (1.0 + np.trace(X[:3, :3])) / 4.0, atol=1e-12)
     assert explorer.q[explorer.robot.joint_q_indices['elbow_pitch']] == 0.7
-
-
-def test_there_is_a_slider_within_limits_for_every_joint(explorer):
-    robot, sliders = explorer.robot, explorer._sliders
-    assert list(sliders) == list(robot.joint_names)
-    ends = [(slider.min, slider.max) for slider in sliders.values()]
-    assert ends == [*zip(robot.lower_limits, robot.upper_limits, strict=True)]
 
 
 def test_the_camera_frames_all_shapes_of_the_robot_as_it_stands(explorer):

@@ -35,9 +35,10 @@ def port():
     return free_port()
 
 
-@pytest.mark.parametrize('description', [None, ARM])
-def test_the_page_is_served_until_it_is_closed(arm, port, description):
-    with show(arm, np.full(7, 0.2), description=description, port=port) as page:
+def test_the_page_is_served_until_it_is_closed(arm, port):
+    with arm.show(np.full(7, 0.2), frame='hand_link', description=ARM, port=port) as page:
+        assert page.robot is arm
+        assert page._explorer.frame == 'hand_link'
         with urllib.request.urlopen(page.url, timeout=20.0) as answer:
             assert b'<html' in answer.read()
         assert f'src="{page.url}"' in page._repr_html_()
@@ -76,12 +77,6 @@ def test_links_without_shapes_have_bones_to_the_next_ones(arm):
             assert ends[frame.parent] >= length - 1e-9
     drawn = [frame.name for frame in arm.model.frames]
     assert skeleton(arm.model, drawn) == ()
-
-
-def test_a_robot_shows_itself_as_inspect_does(arm, port):
-    with arm.show(np.full(7, 0.2), frame='hand_link', description=ARM, port=port) as page:
-        assert page.robot is arm
-        assert page._explorer.frame == 'hand_link'
 
 
 def test_the_page_needs_no_ros_and_is_loaded_when_it_is_shown(port):

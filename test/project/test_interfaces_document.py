@@ -30,6 +30,7 @@ NODES = (
     'robot_simulator',
 )
 MANAGED = ('dynamics_node', 'cartesian_servo_node', 'impedance_controller_node')
+FEEDBACK = '/_action/feedback'
 OF_EVERY_NODE = re.compile(r'/(rosout|parameter_events)$|/_action/')
 OF_PARAMETERS = re.compile(
     r'/_action/|/(\w+_parameters(_atomically)?|get_parameter_types|\w+_description)$'
@@ -58,9 +59,55 @@ def documented(node: str, headings: str) -> set[tuple[str, str]]:
     return found - {('/cartesian_servo_node/joint_commands', 'std_msgs/Float64MultiArray')}
 
 
-def short(kind: str) -> str:
-    package, _, name = kind.split('/')
-    return f'{package}/{name}'
+def subscribed_by_all() -> set[tuple[str, str]]:
+    """What the table of inputs of all nodes has."""
+    table = section('All three nodes').split('### Subscribed')[1].split('### Published')[0]
+    rows = re.findall(r'^\| `([^`]+)` \| (\w+/\w+) \|', table, re.MULTILINE)
+    return {(f'/{name}', kind) for name, kind in rows}
+
+
+def told(node: str) -> dict[str, set[tuple[str, str]]]:
+    """Names and types that the document gives a node; the three nodes run in one process."""
+    common = subscribed_by_all()
+    decided = {row for row in common if row[0] in ('/payload', '/gravity')}  # by dynamics_node
+    topics, subscriptions = documented(node, 'published|topic'), documented(node, 'subscribed')
+    if node != 'robot_simulator':
+        topics -= common
+    if node == 'dynamics_node':
+        topics, subscriptions = topics | decided, subscriptions | (common - decided)
+    elif node == 'contact_node':
+        subscriptions = set()
+    elif node in MANAGED:
+        subscriptions |= common
+    return {
+        'topics': topics,
+        'subscriptions': subscriptions,
+        'services': documented(node, 'service'),
+        'actions': documented(node, 'action'),
+    }
+
+
+def running_now(node, name: str) -> dict[str, set[tuple[str, str]]]:
+    """Names and types of a running node, as another one sees them."""
+
+    def seen(ask):
+        for topic, kinds in ask(name, '/'):
+            for package, _, kind in (one.split('/') for one in kinds):
+                yield topic, f'{package}/{kind}'
+
+    topics = {*seen(node.get_publisher_names_and_types_by_node)}
+    services = {*seen(node.get_service_names_and_types_by_node)}
+    subscriptions = {*seen(node.get_subscriber_names_and_types_by_node)}
+    return {
+        'topics': {row for row in topics if not OF_EVERY_NODE.search(row[0])},
+        'subscriptions': {row for row in subscriptions if row[0] != '/parameter_events'},
+        'services': {row for row in services if not OF_PARAMETERS.search(row[0])},
+        'actions': {
+            (topic.removesuffix(FEEDBACK), kind.removesuffix('_FeedbackMessage'))
+            for topic, kind in topics
+            if topic.endswith(FEEDBACK)
+        },
+    }
 
 
 @pytest.fixture(scope='module')
@@ -77,95 +124,16 @@ def graph():
         one.wait_for(lambda: torques)
         # A reader of one topic has not yet heard of all the others.
         one.wait_for(lambda: set(NODES) <= set(one.node.get_node_names()))
-        for node in NODES:
-            for name, _ in documented(node, 'published|topic') - subscribed_by_all():
-                one.wait_for(lambda name=name: one.node.count_publishers(name))
-            for name, _ in documented(node, 'service'):
-                one.wait_for(lambda name=name: one.node.count_services(name))
         yield one
 
 
-def settled(one, now, told):
-    """What the graph says: of nodes it may learn later than of topics and services."""
-    with suppress(AssertionError):
-        one.wait_for(lambda: now() == told)
-    return now()
-
-
 @pytest.mark.ros
 @pytest.mark.parametrize('node', NODES)
-def test_every_topic_and_service_of_a_node_is_documented_with_its_type(graph, node):
-    for ask, headings, apart in (
-        (graph.node.get_publisher_names_and_types_by_node, 'published|topic', OF_EVERY_NODE),
-        (graph.node.get_service_names_and_types_by_node, 'service', OF_PARAMETERS),
-    ):
-
-        def running_now(ask=ask, apart=apart):
-            return {
-                (name, short(kind))
-                for name, kinds in ask(node, '/')
-                for kind in kinds
-                if not apart.search(name)
-            }
-
-        told = documented(node, headings)
-        if headings != 'service' and node != 'robot_simulator':
-            told -= subscribed_by_all()
-            if node == 'dynamics_node':
-                told.add(('/payload', 'dynamics_ros_msgs/Payload'))
-                told.add(('/gravity', 'geometry_msgs/Vector3Stamped'))
-        assert settled(graph, running_now, told) == told
-
-
-@pytest.mark.ros
-@pytest.mark.parametrize('node', NODES)
-def test_every_action_is_documented_with_its_type(graph, node):
-    ending = '/_action/feedback'
-
-    def running_now():
-        return {
-            (name.removesuffix(ending), short(kind).removesuffix('_FeedbackMessage'))
-            for name, kinds in graph.node.get_publisher_names_and_types_by_node(node, '/')
-            for kind in kinds
-            if name.endswith(ending)
-        }
-
-    told = documented(node, 'action')
-    assert settled(graph, running_now, told) == told
-
-
-def subscribed_by_all() -> set[tuple[str, str]]:
-    """What the table of inputs of all nodes has."""
-    table = section('All three nodes').split('### Subscribed')[1].split('### Published')[0]
-    rows = re.findall(r'^\| `([^`]+)` \| (\w+/\w+) \|', table, re.MULTILINE)
-    return {(f'/{name}', kind) for name, kind in rows}
-
-
-@pytest.mark.ros
-def test_every_subscription_is_documented_with_its_type(graph):
-    def subscriptions(node):
-        return {
-            (name, short(kind))
-            for name, kinds in graph.node.get_subscriber_names_and_types_by_node(node, '/')
-            for kind in kinds
-            if name != '/parameter_events'
-        }
-
-    # The composed process has them once, and decides on the payload itself.
-    for node, told in {
-        'dynamics_node': {
-            row for row in subscribed_by_all() if row[0] not in ('/payload', '/gravity')
-        }
-        | documented('dynamics_node', 'subscribed'),
-        'kinematics_node': documented('kinematics_node', 'subscribed'),
-        'contact_node': set(),
-        **{
-            node: subscribed_by_all() | documented(node, 'subscribed')
-            for node in ('cartesian_servo_node', 'impedance_controller_node')
-        },
-        'robot_simulator': documented('robot_simulator', 'subscribed'),
-    }.items():
-        assert settled(graph, lambda node=node: subscriptions(node), told) == told, node
+def test_every_topic_service_and_action_of_a_node_is_documented_with_its_type(graph, node):
+    expected = told(node)
+    with suppress(AssertionError):  # nodes may be seen before their topics
+        graph.wait_for(lambda: running_now(graph.node, node) == expected, patience=60.0)
+    assert running_now(graph.node, node) == expected
 
 
 def test_every_parameter_is_documented():

@@ -23,7 +23,7 @@ def words(text: str) -> str:
     return ''.join(re.sub(r'\x1b\[[0-9;]*m', '', text).split())
 
 
-@pytest.mark.parametrize('columns', [40, 60, 200])
+@pytest.mark.parametrize('columns', [18, 40, 200])
 def test_nothing_is_cut_on_a_terminal(columns, monkeypatch, capsys):
     pytest.importorskip('rich')
     monkeypatch.setenv('COLUMNS', str(columns))

@@ -27,12 +27,11 @@ SWITCHES = (
 
 
 @contextmanager
-def opened(profile: Path, size: tuple[int, int] = (900, 600)) -> Iterator[Any]:
-    """A browser with a window of a size [pixels]; its profile is a new one."""
+def opened(profile: Path) -> Iterator[Any]:
+    """A browser with a new profile and a window of 900 x 600 pixels."""
     options = webdriver.ChromeOptions()
     options.binary_location = BROWSER
-    own = (f'--user-data-dir={profile}', '--window-size={},{}'.format(*size))
-    for switch in (*SWITCHES, *own):
+    for switch in (*SWITCHES, f'--user-data-dir={profile}', '--window-size=900,600'):
         options.add_argument(switch)
     browser = webdriver.Chrome(options=options, service=Service(DRIVER))
     try:

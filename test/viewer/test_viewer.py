@@ -125,19 +125,17 @@ def explorer() -> Iterator[Explorer]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('width', [700, 1400])
-def test_the_panel_takes_at_most_a_quarter_of_the_window(
-    explorer: Explorer, tmp_path: Path, width: int
-) -> None:
+def test_the_panel_takes_at_most_a_quarter_of_the_window(explorer: Explorer, page: Any) -> None:
     script = 'return (document.querySelector("canvas")?.clientWidth ?? 0) / window.innerWidth'
     deadline = time.monotonic() + PATIENCE
-    with opened(tmp_path, (width, 600)) as browser:
-        browser.get(f'http://localhost:{explorer._scene.port}')
+    for width in (1400, 700):
+        page.set_window_size(width, 600)
+        page.get(f'http://localhost:{explorer._scene.port}')
         # Below 900 pixels it is folded, until a click.
         while not (
-            0.749 <= browser.execute_script(script) < 1.0
-            and ('Frame the robot' in text_of(browser)) == (width > 900)
+            0.749 <= page.execute_script(script) < 1.0
+            and ('Frame the robot' in text_of(page)) == (width > 900)
         ):
             explorer.update()
-            assert time.monotonic() < deadline, text_of(browser)
+            assert time.monotonic() < deadline, text_of(page)
             time.sleep(0.05)
