@@ -12,6 +12,7 @@ from pathlib import Path
 from dynamics_ros.errors import ModelError, meant
 from dynamics_ros.files import read_file
 
+from .doubts import LOG
 from .hardened_xml import quoted
 from .mesh_file import package_folder
 from .xacro_private import packages_found_by
@@ -81,7 +82,7 @@ def expanded_xacro(path: str | os.PathLike[str], arguments: Mapping[str, object]
     if not Path(path).is_file():
         absent = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         raise ModelError(f'file {os.fspath(path)!r}', unreadable(Path(path), absent))
-    mappings = {name: str(value) for name, value in arguments.items()}
+    mappings = _Arguments({name: str(value) for name, value in arguments.items()})
     missing: list[ModelError] = []
 
     def find(package: str) -> str:
@@ -93,10 +94,38 @@ def expanded_xacro(path: str | os.PathLike[str], arguments: Mapping[str, object]
 
     try:
         with packages_found_by(find):
-            return str(xacro.process_file(os.fspath(path), mappings=mappings).toxml())
+            text = str(xacro.process_file(os.fspath(path), mappings=mappings).toxml())
     except Exception as error:
         if missing:
             raise ModelError(f'file {os.fspath(path)!r}', str(missing[-1])) from None
         # Expressions in the file may raise any exception.
         problem = f'xacro cannot expand it: {type(error).__name__}: {error}'
         raise ModelError(f'file {os.fspath(path)!r}', problem) from error
+    for name in arguments.keys() - mappings.asked if mappings.asked else ():
+        LOG.warning(
+            'file %r: no xacro:arg %r is evaluated; its value is not used%s',
+            os.fspath(path),
+            name,
+            meant(name, mappings.asked),
+        )
+    return text
+
+
+class _Arguments(dict[str, str]):
+    """Arguments for xacro, which ignores those that its file does not declare.
+
+    Attributes:
+        asked: the names that xacro has looked up; empty if it works on a copy.
+    """
+
+    def __init__(self, values: Mapping[str, str]) -> None:
+        super().__init__(values)
+        self.asked: set[str] = set()
+
+    def __contains__(self, name: object) -> bool:
+        self.asked.add(str(name))
+        return super().__contains__(name)
+
+    def __getitem__(self, name: str) -> str:
+        self.asked.add(name)
+        return super().__getitem__(name)

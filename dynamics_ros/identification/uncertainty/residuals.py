@@ -154,14 +154,13 @@ def _residuals_of_stretch(
     if v is None:
         v = np.diff(stretch.position, axis=0, prepend=stretch.position[:1]) / period
     rows, nothing = np.zeros((len(ROWS), robot.nv)), np.zeros(robot.nv)
-    thresholds = np.zeros((2, robot.nv))
     rows[ROWS.index('slow')] = slow_speeds(robot, noise.velocity)
     memory = np.stack([v[0], np.ones(robot.nv), nothing, v[0]])
     torque, turning, still = np.zeros((3, *v.shape))
     for k, (q, one, effort) in enumerate(zip(stretch.position, v, stretch.effort, strict=True)):
         torque[k] = observer.update(round(k * period * 1e9), q, one, effort)
-        motion = one, nothing, memory, period, rows
-        *_, memory = kernel.call(nothing, *motion, nothing, thresholds, nothing)
+        motion = one, nothing, memory, period, rows, nothing, rows[:2], nothing
+        *_, memory = kernel.call(nothing, *motion)
         turning[k], still[k] = memory[1], memory[2]
     first = round(SETTLED / gain / period)
     taken = slice(first, None, max(1, round(1.0 / (gain * period))))
