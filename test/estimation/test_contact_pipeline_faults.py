@@ -195,7 +195,8 @@ def test_a_gripper_without_velocities_leaves_the_arm_its_momentum(feed, free_mot
         v = sample.v.copy()
         v[-1] = np.nan
         feed.send(sample, v=v)
-    feed.assert_nothing_false()
+    # By gravity alone, 50 Nm of inertia would be felt.
+    assert feed.published and feed.loudest < QUIET
 
 
 def test_a_payload_that_is_made_known_is_followed_without_a_step(panda):
