@@ -27,7 +27,7 @@ LEDGER = {
     'constraints': (2025, 1200),
     'control': (2890, 2600),
     'demo': (1463, 1100),
-    'doctor': (858, 500),
+    'doctor': (758, 500),
     'estimation': (7837, 5300),
     'export': (947, 1000),
     'fleet': (1329, 1200),
