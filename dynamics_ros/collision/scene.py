@@ -266,11 +266,10 @@ class Collisions:
         with self._lock:
             near, placed = self._near(q, within, jacobians, ways)
             measured, p, n = (np.empty((len(near), *shape)) for shape in ((), (2, 3), (3,)))
-            result = self._result
             for i, k in enumerate(near):
-                measured[i] = self._measure(k)
-                p[i, 0], p[i, 1] = result.getNearestPoint1(), result.getNearestPoint2()
-                n[i] = result.normal
+                measured[i], found = self._measure(k), self._result
+                p[i, 0], p[i, 1] = found.getNearestPoint1(), found.getNearestPoint2()
+                n[i] = found.normal
             chosen = np.array(near, dtype=np.intp)
             ends = self._ends[chosen]
             self._known[chosen], self._known_places[chosen] = measured, placed[ends]

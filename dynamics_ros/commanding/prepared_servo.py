@@ -166,10 +166,9 @@ class PreparedServo:
         wrench = MeasuredWrench(
             yielding.largest_wrench, yielding.sensor_timeout, yielding.frozen_time
         )
-        q_places = [robot.joint_q_indices[name] for name in joints]
-        v_places = [robot.joint_v_indices[name] for name in joints]
-        moved = (joints, q_places, v_places, turning_joints(robot))
-        return cls(robot, servo, *moved, links, admittance, wrench, axes)
+        q_places, v_places = robot.joint_q_indices, robot.joint_v_indices
+        moved = joints, [q_places[x] for x in joints], [v_places[x] for x in joints]
+        return cls(robot, servo, *moved, turning_joints(robot), links, admittance, wrench, axes)
 
     def reported(self, q: Array, commanded: CommandedPositions) -> Array:
         """Reported positions (n) of the commanded joints, nearest to the commanded positions.
