@@ -23,6 +23,7 @@ from .contact_settings import (
 from .effort_model import EffortModel
 from .legged import FootContactEstimator
 from .observers import MomentumObserver
+from .samples.robot_state import RobotState
 from .samples.sample_filter import SampleFilter
 from .uncertainty.residual_watch import FrictionAdaptation
 from .uncertainty.thresholds import (
@@ -173,17 +174,21 @@ def effort_model(robot: Robot, effort: EffortSettings, friction: FrictionSetting
     )
 
 
-def sample_filter(robot: Robot, values: ContactSettings) -> SampleFilter:
-    """Creates a sample filter for joint states; efforts that are commands may change abruptly."""
+def sample_filter(
+    robot: Robot,
+    values: ContactSettings,
+    consistent: Callable[[RobotState, RobotState], bool],
+) -> SampleFilter:
+    """Creates a sample filter for joint states."""
     of = joint_values(robot, values)
-    commanded = values.effort.sampling == 'interval'
     return SampleFilter(
         robot,
         velocity_noise=of('effort.velocity_noise'),
-        effort_noise=np.inf if commanded else of('effort.noise'),
+        effort_noise=of('effort.noise'),
         effort_scale=of('effort.scale', 1.0),
         motion=motion_scales(robot),
         max_gap=values.observer.max_gap,
+        consistent=consistent,
     )
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -73,7 +74,13 @@ class ContactPipeline:
         self.joint_names = tuple(robot.joint_v_indices)
         self.joint_indices = index_of([*robot.joint_v_indices.values()])
         self.unavailable_reason = self.warning = ''
-        self.samples = estimators.sample_filter(robot, values)
+        # In a cycle of references, a replaced robot would wait for the garbage collector.
+        weak = weakref.proxy(self)
+        self.samples = estimators.sample_filter(
+            robot,
+            values,
+            lambda *states: weak.observer.explains(*((x.time, x.q, x.v, x.effort) for x in states)),
+        )
         self.estimated_state: RobotState | None = None
         self.observer = estimators.observer(robot, values)
         # Observer while velocities are missing, and the state before if it lacked some.

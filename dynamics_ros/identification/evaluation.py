@@ -23,6 +23,8 @@ from .joint_states.noise import SampleNoise
 from .joint_states.samples import JointSamples
 
 Array = NDArray[np.float64]
+MaybeArray = Array | None
+ArrayOrNumber = Array | float
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,14 +192,14 @@ class Identified:
     robot: Robot
     recordings: Sequence[JointSamples]
     held: bool = False
-    scale: Array | None = None
+    scale: MaybeArray = None
     without: Collection[str] = ()
     stretches: list[JointSamples] = field(default_factory=list, init=False)
     moved: NDArray[np.bool_] = field(init=False)
     maker: EquationMaker = field(init=False)
     equations: Equations = field(init=False)
     fit: Fit = field(init=False)
-    of_speed: Array | float = field(default=0.0, init=False)
+    of_speed: ArrayOrNumber = field(default=0.0, init=False)
     effort_model: EffortModel = field(init=False)
     train: Evaluation = field(init=False)
     parameters: list[Parameter] = field(init=False)

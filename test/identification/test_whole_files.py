@@ -300,8 +300,8 @@ def test_no_other_file_opens_for_writing():
         if any(name_of(call) in OF_LIBRARIES for call in calls) and 'completed(' not in text:
             whole.add(str(path.relative_to(PACKAGE)))
     assert writing == set(WRITERS)
-    # Two draw into memory, and RecordingWriter is such a function.
-    assert whole == {'recordings/bag.py', 'recordings/page.py', 'calibration/results.py'}
+    # One draws into memory, and RecordingWriter is such a function.
+    assert whole == {'recordings/bag.py', 'calibration/results.py'}
 
 
 def test_in_a_read_only_home_ros_logs_elsewhere_and_nothing_is_cached(monkeypatch, capsys, caplog):
