@@ -6,10 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynamics_ros.control import (
-    ImpedanceGains,
-    ImpedanceState,
-)
+from dynamics_ros.control import ImpedanceGains, ImpedanceState
 from dynamics_ros.spatial import rotation_about
 from dynamics_ros.spatial.vector import Vector3
 

@@ -10,6 +10,7 @@ of its public header ``xla/ffi/api/c_api.h``; minor versions only append to them
 from __future__ import annotations
 
 import ctypes
+import logging
 import math
 import threading
 from ctypes import POINTER, c_int, c_int64, c_size_t, c_void_p
@@ -26,7 +27,7 @@ from dynamics_ros.kernels.process import disk_cache
 MAJOR, METADATA, INVALID_ARGUMENT = 0, 1, 3
 
 _targets: dict[str, Any] = {}
-"""C functions of registered targets by name.
+"""C functions of registered targets by name; None if XLA has rejected one.
 
 They are kept until the process ends, because compiled XLA programs may call them at any time.
 """
@@ -67,8 +68,8 @@ Frame = _structure(
 )
 
 
-def target(kernel: Kernel, dtype: Any) -> str:
-    """Register a kernel as a target on the processor; return its name.
+def target(kernel: Kernel, dtype: Any) -> str | None:
+    """Register a kernel as a target on the processor; return its name, None if XLA rejects it.
 
     The name is derived from the computation, so a program in JAX's disk cache finds the same
     function in another process. Arrays have the shape (..., input shape) with the same leading
@@ -86,10 +87,15 @@ def target(kernel: Kernel, dtype: Any) -> str:
     with _registering:
         if name not in _targets:
             function = _c_function(kernel, np.dtype(dtype))
-            capsule = jax.ffi.pycapsule(ctypes.cast(function, c_void_p))
-            jax.ffi.register_ffi_target(name, capsule, platform='cpu')
+            try:
+                capsule = jax.ffi.pycapsule(ctypes.cast(function, c_void_p))
+                jax.ffi.register_ffi_target(name, capsule, platform='cpu')
+            except Exception as reason:  # those of XLA are not documented; older JAX has no ffi
+                text = 'XLA calls %s by pure_callback, slower: %s'
+                logging.getLogger('dynamics_ros.bindings').warning(text, kernel.name, reason)
+                function = None
             _targets[name] = function
-    return name
+        return name if _targets[name] else None
 
 
 def _c_function(kernel: Kernel, dtype: np.dtype[Any]) -> Any:
@@ -159,18 +165,12 @@ def jax_function(kernel: Kernel) -> Any:
         gradients = _as_tuple(pullback()(*arrays, *_as_tuple(weights)))
         return tuple(_sum_to_shape(x, y) for x, y in zip(gradients, arrays))
 
-    function = jax.custom_vjp(_without_derivatives(kernel))
-    function.defvjp(forward, backward)
-    return function
-
-
-def _without_derivatives(kernel: Kernel) -> Any:
-    """Function of a kernel without derivatives; JAX uses its name for compiled code."""
-
-    def function(*arrays: Any) -> Any:
+    def values(*arrays: Any) -> Any:
         return _call_broadcast(kernel, *arrays)
 
-    function.__name__ = function.__qualname__ = kernel.name
+    values.__name__ = values.__qualname__ = kernel.name  # JAX uses it for compiled code
+    function = jax.custom_vjp(values)
+    function.defvjp(forward, backward)
     return function
 
 
@@ -182,9 +182,8 @@ def _call_broadcast(kernel: Kernel, *arrays: Any) -> Any:
     arguments = kernel.trace.arguments
     if len(arrays) != len(arguments):
         names = ', '.join(x.name for x in arguments)
-        raise TypeError(
-            f'{kernel.name}() takes {len(arguments)} arrays ({names}), got {len(arrays)}'
-        )
+        takes = f'{kernel.name}() takes {len(arguments)} arrays ({names})'
+        raise TypeError(f'{takes}, got {len(arrays)}')
     converted = [jnp.asarray(x) for x in arrays]
     for x, variable in zip(converted, arguments):
         if x.shape[max(x.ndim - len(variable.shape), 0) :] != variable.shape:
@@ -194,23 +193,24 @@ def _call_broadcast(kernel: Kernel, *arrays: Any) -> Any:
             raise InvalidArgumentError(variable.name, f'dtype {x.dtype}', 'real numbers')
     result = jnp.result_type(float, *converted)
     dtype = jnp.dtype(np.float64 if result == np.float64 else np.float32)
-    own_shapes = [x.shape for x in arguments]
-    shape = jnp.broadcast_shapes(
-        *(x.shape[: x.ndim - len(y)] for x, y in zip(converted, own_shapes))
-    )
-    inputs = [jnp.broadcast_to(x.astype(dtype), shape + y) for x, y in zip(converted, own_shapes)]
+    own = [x.shape for x in arguments]
+    shape = jnp.broadcast_shapes(*(x.shape[: x.ndim - len(y)] for x, y in zip(converted, own)))
+    inputs = [jnp.broadcast_to(x.astype(dtype), shape + y) for x, y in zip(converted, own)]
     outputs = [jax.ShapeDtypeStruct(shape + x.shape, dtype) for x in kernel.trace.outputs]
     if not outputs:
         return ()
-    call = jax.ffi.ffi_call(target(kernel, dtype), outputs, vmap_method='broadcast_all')
     elsewhere = partial(_call_python, kernel, outputs)
-    results = jax.lax.platform_dependent(*inputs, cpu=call, default=elsewhere)
+    if name := target(kernel, dtype):
+        call = jax.ffi.ffi_call(name, outputs, vmap_method='broadcast_all')
+        results = jax.lax.platform_dependent(*inputs, cpu=call, default=elsewhere)
+    else:
+        results = elsewhere(*inputs)
     results = tuple(x.astype(result) for x in results)
     return results[0] if len(results) == 1 else results
 
 
 def _call_python(kernel: Kernel, outputs: list[Any], *arrays: Any) -> Any:
-    """Call a kernel with arrays of another device, which are copied."""
+    """Call a kernel through Python."""
     import jax
 
     def callback(*values: Any) -> list[Any]:

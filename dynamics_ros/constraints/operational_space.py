@@ -55,9 +55,9 @@ def row_digits(rows: Sequence[int]) -> str:
     """
     if rows is ALL_ROWS:
         return EVERY_ROW
-    several = isinstance(rows, Iterable) and not isinstance(rows, str)
-    digits = [str(row) for row in rows] if several else []
-    if not {*digits} <= {*EVERY_ROW} or not 0 < len(digits) == len({*digits}):
+    chosen = list(rows) if isinstance(rows, Iterable) else []
+    digits = [str(row) for row in chosen if isinstance(row, (int, np.integer))]
+    if not {*digits} <= {*EVERY_ROW} or not 0 < len(chosen) == len(digits) == len({*digits}):
         raise InvalidArgumentError('rows', repr(rows), f'different numbers of {ALL_ROWS}')
     return ''.join(digits)
 

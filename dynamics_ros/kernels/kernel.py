@@ -67,8 +67,9 @@ class Kernel:
         """Set ``call`` to the machine code, if the compilation has made some."""
         code, general = self.compilation.code, self._general
         if code is not None and general.entry is None:
-            general.entry = calls.call_of(code, self.trace, _not_taken, self.bound)
             self.call = calls.call_of(code, self.trace, general, self.bound)
+            # Last, because other threads take ``call`` as final once there is an entry.
+            general.entry = calls.call_of(code, self.trace, _not_taken, self.bound)
 
     def bound_to(self, values: Array) -> Kernel:
         """Return a kernel of the same machine code with other values of its bound input.
@@ -83,10 +84,8 @@ class Kernel:
         """
         variable = self.trace.inputs[-1] if self.trace.bound else None
         if variable is None or np.shape(values) != variable.shape:
-            problem, expected = f'shape {np.shape(values)}', 'a kernel with a bound input'
-            if variable is not None:
-                expected = f'shape {variable.shape}'
-            raise InvalidArgumentError('values', problem, expected)
+            expected = f'shape {variable.shape}' if variable else 'a kernel with a bound input'
+            raise InvalidArgumentError('values', f'shape {np.shape(values)}', expected)
         other: Kernel = object.__new__(type(self))
         other._use(self.compilation, _fixed(np.array(values, dtype=np.float64)))
         return other

@@ -158,6 +158,19 @@ def test_threads_call_one_function():
         np.testing.assert_allclose(found[i], [wanted[i]] * 50, rtol=1e-12)
 
 
+def test_where_xla_takes_no_target_it_calls_python(monkeypatch, caplog):
+    def refused(*_, **__):
+        raise ValueError('an unknown version')
+
+    robot = Robot.from_urdf(random_urdf(7, 4, ('revolute',)), backend='llvm')
+    monkeypatch.setattr(jax.ffi, 'register_ffi_target', refused)
+    arrays, function = states(3, 5), jax_function(robot.kernel('inverse_dynamics'))
+    for mapped in (jax.jit(jax.vmap(function)), function):
+        np.testing.assert_allclose(mapped(*arrays), robot.inverse_dynamics(*arrays), rtol=1e-12)
+    (record,) = caplog.records
+    assert 'inverse_dynamics by pure_callback, slower: an unknown version' in record.getMessage()
+
+
 def test_what_is_no_kernel_is_refused():
     for wrong in (3, PLAIN.gravity, None):
         with pytest.raises(InvalidArgumentError, match=r"kernel: a .*robot.kernel\('gravity'\)"):

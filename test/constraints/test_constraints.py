@@ -200,7 +200,10 @@ def test_a_foot_that_bounces_along_the_normal_only_stops_sideways():
             lambda robot, q: robot.constrained_inverse_dynamics(q, q, q, 'tip', actuated=[1, 0]),
             'actuated: int64',
         ),
-        (lambda robot, q: robot.operational_space(q, q, 'tip', rows=(0, 9)), 'rows: '),
+        *(
+            (lambda robot, q, x=x: robot.operational_space(q, q, 'tip', rows=x), 'rows: ')
+            for x in [(0, 9), ['0', '1'], '01', [0, 1.0], [1, True], ()]
+        ),
     ],
 )
 def test_wrong_arguments_are_named(wrong, said):

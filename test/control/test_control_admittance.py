@@ -12,12 +12,7 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
-from dynamics_ros.control import (
-    Admittance,
-    MeasuredWrench,
-    required_damping,
-    wrench_at,
-)
+from dynamics_ros.control import Admittance, MeasuredWrench, required_damping, wrench_at
 from dynamics_ros.control.admittance import TARE_TIME
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.reasons import Reason

@@ -108,6 +108,8 @@ def test_a_base_that_moves_is_refused():
     robot = Robot.from_urdf(planar_arm((0.5, 0.4)), 'floating', backend='python')
     with pytest.raises(InvalidArgumentError, match='its base is floating'):
         ImpedanceController(robot, 'tip')
+    with pytest.raises(InvalidArgumentError, match=r'its base is floating; .* a base that rests'):
+        ImpedanceGains(robot, np.ones(6), np.ones(6))
 
 
 @pytest.mark.parametrize(

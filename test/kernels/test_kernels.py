@@ -13,14 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.kernels import (
-    Expression,
-    Kernel,
-    PlainFunction,
-    llvm_ir,
-    select,
-    trace,
-)
+from dynamics_ros.kernels import Expression, Kernel, PlainFunction, llvm_ir, select, trace
 from dynamics_ros.kernels.graph.tracing import Graph
 from dynamics_ros.kernels.llvm.dialect import typed_pointers
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from patience import PATIENCE
 
-from dynamics_ros.kernels import Kernel, compilation, trace
+from dynamics_ros.kernels import Kernel, calls, compilation, trace
 from dynamics_ros.kernels.llvm import compiler as llvm_compiler
 from dynamics_ros.kernels.process import compile_queue as background
 
@@ -52,7 +52,7 @@ def gate(monkeypatch):
 X = np.array([0.3, 0.9])
 
 
-def test_it_answers_before_and_after(gate):
+def test_it_answers_before_and_after(gate, monkeypatch):
     kernel = Kernel(polynomial(), wait=False)
     early = kernel.call
     assert kernel.backend == 'python'
@@ -61,7 +61,19 @@ def test_it_answers_before_and_after(gate):
     plain = kernel(X)
     assert kernel.bind(len) is len
     gate.set()
+    assert kernel.compilation.wait(PATIENCE)
+    asked, call_of = [], calls.call_of
+
+    def slow(*arguments):
+        asked.append(arguments)
+        if len(asked) == 2:  # another thread asks while this one is between its two steps
+            assert kernel.ready
+            assert kernel.call is not early
+        return call_of(*arguments)
+
+    monkeypatch.setattr(calls, 'call_of', slow)
     assert kernel.wait(PATIENCE)
+    assert len(asked) >= 2
     assert kernel.ready
     assert kernel.backend == 'llvm'
     assert kernel.compile_seconds > 0.0

@@ -16,16 +16,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.kernels import (
-    Copy,
-    Kernel,
-    Program,
-    Step,
-    c_source,
-    calls,
-    compile,
-    trace,
-)
+from dynamics_ros.kernels import Copy, Kernel, Program, Step, c_source, calls, compile, trace
 from dynamics_ros.kernels import compilation as llvm_backend
 
 BACKENDS = ['llvm', 'python']

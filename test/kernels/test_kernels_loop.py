@@ -6,12 +6,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from c_library import assert_c_agrees, needs_compiler
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.kernels import (
-    Kernel,
-    trace,
-)
+from dynamics_ros.kernels import Kernel, trace
 from dynamics_ros.spatial.scalar import repeat, sin, sqrt, where_less
 
 BACKENDS = ('llvm', 'python')
@@ -165,6 +163,12 @@ def test_results_that_are_not_finite_may_come_out_of_it(backend, states):
     np.atleast_1d(a)[-1:] = 1.0
     with pytest.raises(ValueError, match='!'):
         kernel(a)
+
+
+@needs_compiler
+def test_exported_c_agrees_with_the_plain_trace(tmp_path):
+    x, A, shift = orbit_inputs(20)
+    assert_c_agrees(trace(orbit, ORBIT, 'orbit'), tmp_path, [(*row, shift) for row in zip(x, A)])
 
 
 def held(body, limit=3):

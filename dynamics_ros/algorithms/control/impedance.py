@@ -43,12 +43,7 @@ from .sampled import (
     mobility_factor,
 )
 from .task_inertia import BoundedInertia, directions
-from .validity import (
-    at_least,
-    excess_of,
-    if_valid,
-    unless_rotation,
-)
+from .validity import at_least, excess_of, if_valid, unless_rotation
 
 Values = Sequence[Scalar]
 
@@ -71,6 +66,9 @@ torque_rate: the guard or a limit changes the torque."""
 
 MIN_LENGTH, MIN_INERTIA = 1e-3, 1e-3
 """Lower bounds of the length scale [m] and of the largest inertia [kg]."""
+
+RESTING_BASE = 'a base that rests: legs have to carry one that moves'
+"""What errors of robots with a moving base expect."""
 
 IDENTITY_POSE = (1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0)
 
@@ -130,8 +128,7 @@ def impedance_step(
         The torques (nv), the memory for the next step, and the flags as in ``FLAGS``.
     """
     if model.root_joint != 'fixed':
-        expected = 'a base that rests: legs have to carry one that moves'
-        raise InvalidArgumentError('robot', f'its base is {model.root_joint}', expected)
+        raise InvalidArgumentError('robot', f'its base is {model.root_joint}', RESTING_BASE)
     matrices = (target_pose, stiffness, damping, joint_gains)
     vectors = (target_twist, target_acceleration, target_wrench, posture, torque, settings)
     matrix_entries = [x for rows in matrices for row in rows for x in row]

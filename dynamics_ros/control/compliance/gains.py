@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics_ros.algorithms.control.impedance import JOINT_GAINS, SETTINGS
+from dynamics_ros.algorithms.control.impedance import JOINT_GAINS, RESTING_BASE, SETTINGS
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.arguments import (
     check_positive,
@@ -60,28 +60,28 @@ class ImpedanceGains:
             stiffness, damping: (6) along and around the axes of the root frame, or a symmetric
                 (6, 6) in these axes without negative eigenvalues [N/m, Nm/rad], [Ns/m, Nms/rad].
             joints: gains per velocity, one number or (nv): 'posture_stiffness' [Nm/rad],
-                'posture_damping' [Nms/rad]; 'lower', 'upper' [rad], by default those of the
-                robot; 'margin' [rad] inside the range
-                in which 'limit_stiffness' [Nm/rad] pushes back; 'guard_rate' [1/s], default 20,
-                which limits the approach to the end of a range; 'max_torque' [Nm], by default the
-                effort limit of the description; 'max_torque_rate' [Nm/s], default 1000; friction to
-                compensate: 'viscous', 'coulomb', 'stribeck', 'friction_velocity',
-                'stribeck_velocity', 'load_friction' as for ``algorithms.joint_friction``, default
-                0. Prismatic joints use m and N.
+                'posture_damping' [Nms/rad]; 'lower', 'upper' [rad], by default those of the robot;
+                'margin' [rad] inside the range in which 'limit_stiffness' [Nm/rad] pushes back;
+                'guard_rate' [1/s], default 20, which limits the approach to the end of a range;
+                'max_torque' [Nm], by default the effort limit of the description;
+                'max_torque_rate' [Nm/s], default 1000; friction to compensate: 'viscous',
+                'coulomb', 'stribeck', 'friction_velocity', 'stribeck_velocity', 'load_friction' as
+                for ``algorithms.joint_friction``, default 0. Prismatic joints use m and N.
             length: radius at which arcs of a rotation count as displacements [m].
             largest_inertia: largest apparent inertia of the tool in any direction [kg]; the task
                 inertia is damped above it, near a singularity.
 
         Raises:
-            InvalidArgumentError: naming the argument.
+            InvalidArgumentError: naming the argument; the robot, if its base moves.
         """
-        n = robot.nv
+        n, base = robot.nv, robot.model.root_joint
+        if base != 'fixed':
+            raise InvalidArgumentError('robot', f'its base is {base}', RESTING_BASE)
         self.stiffness = stiffness_matrix('stiffness', stiffness)
         self.damping = stiffness_matrix('damping', damping)
         lower, upper = joint_ranges(robot)
         defaults: dict[str, ArrayLike] = {'lower': lower, 'upper': upper}
-        defaults['max_torque'] = robot.effort_limits
-        defaults |= {'guard_rate': 20.0, 'max_torque_rate': 1000.0}
+        defaults |= {'max_torque': robot.effort_limits, 'guard_rate': 20.0, 'max_torque_rate': 1e3}
         defaults |= {'friction_velocity': 0.01, 'stribeck_velocity': 0.1}
         unknown = set(joints or {}) - set(JOINT_GAINS)
         if unknown:

@@ -14,11 +14,7 @@ from dynamics_ros.algorithms.control.compliance.holding_back import LENGTH
 from dynamics_ros.algorithms.control.impedance import FLAGS
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import Kernel
-from dynamics_ros.multibody.arguments import (
-    check_not_negative,
-    finite_vector,
-    rigid_pose,
-)
+from dynamics_ros.multibody.arguments import check_not_negative, finite_vector, rigid_pose
 from dynamics_ros.multibody.linear_systems import Array
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 

@@ -40,13 +40,7 @@ from dynamics_ros.kernels.graph.operations import (
     SUBTRACT,
     Operation,
 )
-from dynamics_ros.kernels.graph.trace import (
-    Instruction,
-    Loop,
-    Shape,
-    Trace,
-    Variable,
-)
+from dynamics_ros.kernels.graph.trace import Instruction, Loop, Shape, Trace, Variable
 
 
 def lower(

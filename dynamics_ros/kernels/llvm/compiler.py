@@ -15,11 +15,7 @@ import numpy as np
 
 from dynamics_ros.kernels.graph.operations import ELEMENTARY
 from dynamics_ros.kernels.llvm import runtime as llvm_runtime
-from dynamics_ros.kernels.llvm.dialect import (
-    Target,
-    target_of,
-    typed_pointers,
-)
+from dynamics_ros.kernels.llvm.dialect import Target, target_of, typed_pointers
 from dynamics_ros.kernels.process import compile_queue as background
 from dynamics_ros.kernels.process import disk_cache
 from dynamics_ros.kernels.process.system import why_forbidden
