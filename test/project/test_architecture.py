@@ -40,7 +40,7 @@ LEDGER = {
     'multibody': (2611, 2500),
     'nodes': (8976, 6300),
     'page': (838, 700),
-    'parameters': (1009, 900),
+    'parameters': (1017, 900),
     'recordings': (1348, 1500),
     'simulation': (1460, 1600),
     'spatial': (2380, 2400),
