@@ -76,7 +76,7 @@ class ContactPipeline:
         self.samples = estimators.sample_filter(robot, values)
         self.estimated_state: RobotState | None = None
         self.observer = estimators.observer(robot, values)
-        # Observer while velocities are missing, the joints without, and the state before if partial.
+        # Observer while velocities are missing, the joints without, and the state before it.
         self._partial, self._missing = self.observer, frozenset[str]()
         self._before: RobotState | None = None
         model = self.observer.effort_model

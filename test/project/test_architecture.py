@@ -28,7 +28,7 @@ LEDGER = {
     'control': (2839, 2600),
     'demo': (1437, 1100),
     'doctor': (851, 500),
-    'estimation': (7469, 5300),
+    'estimation': (7471, 5300),
     'export': (929, 1000),
     'fleet': (1272, 1200),
     'identification': (4943, 4700),
