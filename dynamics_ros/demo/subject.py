@@ -25,9 +25,6 @@ from dynamics_ros.simulation import (
 
 Array = NDArray[np.float64]
 
-_LENGTH = 0.3  # m, lever arm of the wrench estimate
-_DEFAULT_THRESHOLD = 0.02  # Nm per N, default of wrench.singular_threshold
-_SHARE_OF_LEVER = 0.05  # largest ratio of the threshold to the shortest lever
 _MIN_TORQUE = 1e-6  # Nm, least joint torque of a push that can be shown
 _SHARE_OF_PUSH = 0.3  # ratio of the contact threshold of a joint to its torque by the push
 _SHARE_OF_LARGEST = 0.03  # least ratio of that threshold to the largest torque of a joint
@@ -68,20 +65,16 @@ class Subject:
     def node_parameters(self) -> Mapping[str, Mapping[str, Any]]:
         """Parameters of each node; the description reaches the nodes by its topic.
 
-        Contact thresholds are relative to the push. Threshold and noise of the wrench estimate are
-        relative to the size of the robot: a small arm has short levers, and its simulated sensors
-        have no noise.
+        Contact thresholds are relative to the push, and so is the noise of the wrench estimate: the
+        torques of a small arm are small, and its simulated sensors have no noise.
         """
         J = self.robot.jacobian(self.posture, self.tool)
         torques = np.abs(J[:3].T @ self.force)
         largest = float(torques.max())
         thresholds = np.maximum(_SHARE_OF_PUSH * torques, _SHARE_OF_LARGEST * largest)
-        levers = np.linalg.svd(J * np.repeat([1.0, _LENGTH], 3)[:, None], compute_uv=False)
-        shortest = float(levers[levers > 1e-6 * levers[0]][-1])
         contact = {
             'frames': [self.tool],
             'thresholds': {'contact': thresholds.tolist(), 'collision': [math.inf]},
-            'wrench': {'singular_threshold': min(_DEFAULT_THRESHOLD, _SHARE_OF_LEVER * shortest)},
             'effort': {'noise': [max(min(0.1, 0.01 * largest), 1e-6)]},
         }
         return {'kinematics_node': {'frames': [self.tool]}, 'contact_node': contact}

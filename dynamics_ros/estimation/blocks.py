@@ -116,6 +116,8 @@ def _ordinary(pipeline: ContactPipeline, states: RobotState, latches: bool) -> E
     # The last copies are independent of the blocks, which are large.
     samples.memory, samples.stamp = memories[count - 1].copy(), int(times[-1])
     observer.go_on(times, torque_memories[count - 1].copy())
+    for row in zip(times.tolist(), raw, v):
+        pipeline.tare.add(*row)
     pipeline.warning = ''
     reports: list[ContactReport] = []
     while (i := len(reports)) < count:

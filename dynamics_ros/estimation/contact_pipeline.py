@@ -83,8 +83,8 @@ class ContactPipeline:
         )
         self.estimated_state: RobotState | None = None
         self.observer = estimators.observer(robot, values)
-        # Observer while velocities are missing, and the state before if it lacked some.
-        self._partial = self.observer
+        # Observer while velocities are missing, the joints without, and the state before it.
+        self._partial, self._missing = self.observer, frozenset[str]()
         self._before: RobotState | None = None
         model = self.observer.effort_model
         self.adaptation = estimators.adaptation(robot, values, model)
@@ -184,7 +184,7 @@ class ContactPipeline:
         if state.velocity_missing:
             observer, measured, v = self._without_velocity(state)
         else:
-            self._before = None
+            self._before, self._missing = None, frozenset()
         checks = self.checks_are_due(time)
         if checks:
             self.effort_check.add(time, state.q, v, state.effort)
@@ -206,20 +206,22 @@ class ContactPipeline:
     def _without_velocity(self, state: RobotState) -> tuple[MomentumObserver, Array, Array]:
         """Returns an observer, its velocities with zeros, and others from the state before."""
         before, self._before = self._before, state
-        if before is None or before.velocity_missing != state.velocity_missing:
-            # The momentum of the joints that report none is not part of its balance.
-            before, self._partial = None, estimators.observer(self.robot, self.values)
-        missing = [self.robot.joint_v_indices[name] for name in state.velocity_missing]
+        lacking = self._missing.union(state.velocity_missing)
+        if lacking != self._missing:
+            # The momentum of joints without velocity is not part of its balance; of those that
+            # report one now and then neither, since each change is a start anew.
+            self._missing, self._partial = lacking, estimators.observer(self.robot, self.values)
+        names = [name for name in self.joint_names if name in lacking]
+        missing = [self.robot.joint_v_indices[name] for name in names]
         measured, v = state.v.copy(), state.v.copy()
         measured[missing] = v[missing] = 0.0
         if before is not None and state.time > before.time:
             change = self.robot.difference(before.q, state.q)
             v[missing] = change[missing] / ((state.time - before.time) * 1e-9)
-        self.warning = Explanation(
-            Reason.VELOCITY_MISSING,
-            'by gravity alone, not valid in motion: no velocity of '
-            f'{", ".join(state.velocity_missing)}',
-        )
+        text = 'joints without velocity count as at rest; not valid while they move: '
+        if len(names) == len(self.joint_names):
+            text = 'by gravity alone, not valid in motion: no velocity of '
+        self.warning = Explanation(Reason.VELOCITY_MISSING, text + ', '.join(names))
         return self._partial, measured, v
 
     def _compare(
@@ -343,6 +345,7 @@ class ContactPipeline:
         self.observer.reset()
         self.samples.restart()
         self._before = self.external = None
+        self._missing = frozenset()
         self.detector.reset()
         self.tare.restart()
 

@@ -197,7 +197,7 @@ class Identified:
     stretches: list[JointSamples] = field(default_factory=list, init=False)
     moved: NDArray[np.bool_] = field(init=False)
     maker: EquationMaker = field(init=False)
-    equations: Equations = field(init=False)
+    equations: Equations = field(init=False, repr=False)
     fit: Fit = field(init=False)
     of_speed: ArrayOrNumber = field(default=0.0, init=False)
     effort_model: EffortModel = field(init=False)

@@ -26,10 +26,10 @@ from rclpy.exceptions import ParameterNotDeclaredException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, meant
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.nodes.rclpy_private import given_parameters
 from dynamics_ros.nodes.reporting import steady_timer
-from dynamics_ros.parameters.robot import instead_of
+from dynamics_ros.parameters.robot import advice, instead_of
 from dynamics_ros.ros_yaml import read_yaml
 from dynamics_ros.settings import NUMBERS, Declared, Settings, declared, replaced, undeclared
 
@@ -146,7 +146,7 @@ class ParameterSet(Generic[Settings]):
                 for member, value in members.items():
                     key = f'{group}.{member}'
                     if key not in self._declared:
-                        problem = f'{path}: no parameter {key!r}{meant(key, self._declared)}'
+                        problem = f'{path}: no parameter {key!r}{advice(key, self._declared)}'
                         raise InvalidArgumentError(name, problem, f'a file of {written_by}')
                     item = self._declared[key]
                     values[item.name] = item.checked(value)
@@ -277,9 +277,7 @@ def _checked_parameters(node: Node, requested: list[Parameter[Any]]) -> list[Par
     items, result = _declared.get(node, {}), []
     for given in requested:
         if not node.has_parameter(given.name):
-            problem = f'{given.name!r}{meant(given.name, _names(node))}'
-            if instead := instead_of(given.name):
-                problem = f'{given.name!r} is no more; use {instead}'
+            problem = f'{given.name!r}{advice(given.name, _names(node))}'
             raise ParameterNotDeclaredException(problem)
         item = items.get(given.name)
         if item is not None and given.type_ is not Parameter.Type.NOT_SET:

@@ -213,6 +213,8 @@ class WristSensorInput:
     def details(self) -> dict[str, str]:
         """Return what diagnostics says of the sensor."""
         values = {'wrist sensor': self.problem or 'ok', 'wrist sensor: contact': self.place.value}
+        if not any(self.values.noise):
+            values['wrist sensor: deviation [N, Nm]'] = 'unknown: ~/identify_wrist_sensor'
         if self._sensor is not None and self.reading is not None:
             wrench = ' '.join(f'{value:.3g}' for value in self._sensor.wrench)
             values['wrist sensor: wrench [N, Nm]'] = wrench

@@ -4,11 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError, UnknownJointError
+from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError, UnknownJointError, meant
 from dynamics_ros.robot import Robot
 from dynamics_ros.settings import MAX_GRAVITY, parameter
 
@@ -19,6 +19,8 @@ REMOVED = {
     name: instead
     for instead, names in {
         'nothing: remove the line': 'unexplained.lowest unexplained.highest group_name',
+        'nothing: remove the line, and after momentum_third_order or static observer.gain too; '
+        'calibrate again': 'observer.kind',
         'stiffness, a 6 x 6 matrix in the axes of the root frame': 'stiffness_frame',
         'observer.gain: estimates follow a payload with its time constant': (
             'observer.transition_time'
@@ -35,7 +37,7 @@ REMOVED = {
         'friction.* and robot_carries_itself': 'feed_forward.',
         'its former default, which is a constant now': """
             plausibility.sigmas plausibility.velocity plausibility.effort adaptation.speed
-            adaptation.margin feet.force_threshold thresholds.release location.rate observer.kind
+            adaptation.margin feet.force_threshold thresholds.release location.rate
             markers.diameter wrench.length_scale location.friction tare.max_deviation
             location.max_deviation location.resolution tare.max_velocity joint_range.guard_rate
             largest_inertia blending_time speed.joint_scale ground_truth_rate load_friction
@@ -65,6 +67,12 @@ REMOVED = {
 def instead_of(name: str) -> str:
     """Return what to use instead of a parameter of an earlier version; '' for any other."""
     return REMOVED.get(name, REMOVED.get(f'{name.partition(".")[0]}.', ''))
+
+
+def advice(name: str, known: Iterable[str]) -> str:
+    """Return what to use instead of an unknown parameter, or the closest known name, or ''."""
+    instead = instead_of(name)
+    return f'; use {instead}' if instead else meant(name, known)
 
 
 DIRECTIONS = ('x', 'y', 'z', 'rx', 'ry', 'rz')

@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 
 from yaml import YAMLError
 
-from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, meant
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.parameters.dynamics import DynamicsParameters, PayloadParameters
-from dynamics_ros.parameters.robot import RobotParameters
+from dynamics_ros.parameters.robot import RobotParameters, advice
 from dynamics_ros.ros_yaml import read_yaml, yaml_problem
 from dynamics_ros.settings import declared, replaced, undeclared
 
@@ -113,7 +113,7 @@ def _refuse_undeclared(
         if name in for_all:
             LOG.warning(undeclared(name, known))
         else:
-            refused.append(f'contact_node has no parameter {name!r}{meant(name, known)}')
+            refused.append(f'contact_node has no parameter {name!r}{advice(name, known)}')
     if refused:
         raise DynamicsRosError('; '.join(refused))
 

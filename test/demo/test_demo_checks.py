@@ -19,8 +19,7 @@ from dynamics_ros.demo.subject import Subject
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
 from dynamics_ros.estimation.samples.reports import JointValues
 from dynamics_ros.estimation.samples.state_buffer import StateBuffer
-from dynamics_ros.parameters.contact import ContactParameters
-from dynamics_ros.recordings.settings import read_parameters, settings_of
+from dynamics_ros.recordings.settings import read_settings
 from dynamics_ros.simulation import Actuators, SimulatedRobot, slow_motion
 from dynamics_ros_msgs.msg import ContactState
 
@@ -134,8 +133,7 @@ def test_the_push_is_found(name, tmp_path):
     file = tmp_path / 'contact.yaml'
     asked = {'ros__parameters': subject.node_parameters()['contact_node']}
     file.write_text(yaml.safe_dump({'contact_node': asked}))
-    values = settings_of(ContactParameters, read_parameters(file, 'contact_node'))
-    pipeline = ContactPipeline(robot, values, tool)
+    pipeline = ContactPipeline(robot, read_settings(file).contact, tool)
     pipeline.compile(wait=True)
     buffer = StateBuffer(robot, (), joint_timeout=1.0)
     actuators = Actuators.for_robot(robot, subject.posture, tool)

@@ -136,6 +136,7 @@ def test_blocks_say_what_single_states_say(robot, stream, unexplained):
     assert one.samples.refused == many.samples.refused
     assert one.effort_check.report == many.effort_check.report
     assert one.residuals.advice == many.residuals.advice
+    assert one.tare.take() == many.tare.take()
     if one.adaptation is not None:
         np.testing.assert_allclose(many.adaptation.change, one.adaptation.change, atol=1e-12)
 

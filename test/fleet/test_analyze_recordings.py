@@ -16,6 +16,7 @@ pytest.importorskip('pyarrow')
 
 import pyarrow
 import pyarrow.dataset
+import scipy.signal
 from patience import times
 
 from benchmarks.recordings_fleet import (
@@ -32,6 +33,7 @@ from dynamics_ros.fleet.analysis import Task, analyze_all
 from dynamics_ros.fleet.command import main
 from dynamics_ros.fleet.report import findings
 from dynamics_ros.fleet.results import EVENTS, SUMMARY, Bag, find_bags
+from dynamics_ros.fleet.statistics import low_pass
 
 pytestmark = pytest.mark.ros
 
@@ -198,3 +200,15 @@ def test_results_do_not_depend_on_order_or_number_of_workers(fleet, results, tmp
                     np.testing.assert_allclose(value, other[key], rtol=1e-12, atol=1e-12)
                 else:
                     assert value == other[key]
+
+
+def test_the_low_pass_of_blocks_is_that_of_scipy():
+    decay, parts = np.array([0.0, 0.3, 0.99, 1.0]), []
+    values = last = np.random.default_rng(1).normal(size=(136, 4, 3))
+    for part in np.split(values, [7, 8]):
+        parts.append(low_pass(part, decay, last[-1] if parts else values[0]))
+        last = parts[-1]
+    for row, d in enumerate(decay):
+        first = d * values[:1, row]
+        expected, _ = scipy.signal.lfilter([1.0 - d], [1.0, -d], values[:, row], axis=0, zi=first)
+        np.testing.assert_allclose(np.concatenate(parts)[:, row], expected, rtol=0.0, atol=1e-13)

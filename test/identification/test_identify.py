@@ -81,6 +81,7 @@ def test_another_motion_is_explained_down_to_the_noise(found):
     assert (tested.rms < 1.3 * noise).all()
     assert tested.percent_all < 0.5
     assert found.consistent
+    assert 'effort_model' in repr(found)
 
 
 def test_deviations_are_honest(found):

@@ -62,7 +62,10 @@ def under(gravity, samples):
 
 @pytest.mark.parametrize(
     'gravity',
-    [(9.81, 0.0, 0.0), (0.0, 0.0, 9.81), (0.0, 6.9, -6.9), (1.36, 1.02, -9.66)],
+    [
+        *((9.81, 0.0, 0.0), (0.0, 0.0, 9.81), (0.0, 6.9, -6.9)),
+        *((1.36, 1.02, -9.66), (3.92, 2.94, -8.50), (6.80, 5.10, -4.91)),  # 10, 30 and 60 degrees
+    ],
 )
 def test_another_mounting_is_told_with_the_gravity_that_explains_it(samples, gravity):
     wrong = under(gravity, samples)

@@ -28,7 +28,7 @@ LEDGER = {
     'control': (2839, 2600),
     'demo': (1437, 1100),
     'doctor': (851, 500),
-    'estimation': (7466, 5300),
+    'estimation': (7471, 5300),
     'export': (929, 1000),
     'fleet': (1272, 1200),
     'identification': (4943, 4700),
@@ -40,7 +40,7 @@ LEDGER = {
     'multibody': (2611, 2500),
     'nodes': (8976, 6300),
     'page': (838, 700),
-    'parameters': (1009, 900),
+    'parameters': (1017, 900),
     'recordings': (1348, 1500),
     'simulation': (1460, 1600),
     'spatial': (2380, 2400),
@@ -48,7 +48,7 @@ LEDGER = {
     'wire': (2023, 1600),
     'launch': (59, 150),
     'files beside the rooms': (1359, 650),
-    'test': (45568, 45000),
+    'test': (45596, 45000),
 }
 """Lines of each room with its C and page sources: the most that are allowed now, and the budget.
 

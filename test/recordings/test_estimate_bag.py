@@ -289,6 +289,7 @@ def test_it_runs_as_an_executable_with_a_robot_of_its_own(tmp_path, joint_states
             ['{bag}', '--robot', '{robot}', '--parameters', '{misspelt}'],
             "contact_node has no parameter 'observer.gian'; was 'observer.gain' meant?",
         ),
+        (['{bag}', '--robot', '{robot}', '--parameters', '{misspelt}'], 'calibrate again'),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(tmp_path, capsys, joint_states, arguments, reason):
@@ -299,7 +300,7 @@ def test_what_cannot_be_done_is_said_in_one_line(tmp_path, capsys, joint_states,
     misspelt = tmp_path / 'misspelt.yaml'
     misspelt.write_text(
         '/**: {ros__parameters: {rate: 3.0}}\n'
-        '/**/contact_node: {ros__parameters: {observer: {gian: [20.0]}}}\n'
+        '/**/contact_node: {ros__parameters: {observer: {gian: [20.0], kind: static}}}\n'
     )
     given = [x.format(bag=source, robot=robot, misspelt=misspelt) for x in arguments]
     assert main([*given, '--output', str(tmp_path / 'out')]) == 1

@@ -83,6 +83,7 @@ def sensor(ros):
     one = Sensor(ros)
     actions = ActionClient(ros.node, IdentifyPayload, f'/{NODE}/identify_wrist_sensor')
     one.until(lambda: actions.server_is_ready() and 'wrist sensor' in ros.values(NODE))
+    assert 'identify' in ros.values(NODE)['wrist sensor: deviation [N, Nm]']
     feedback = []
     sent = actions.send_goal_async(
         IdentifyPayload.Goal(duration=8.0, apply=True),

@@ -40,7 +40,7 @@ from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.nodes.parameters import PERIOD, ParameterSet
 from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.parameters.impedance import ImpedanceParameters
-from dynamics_ros.parameters.robot import RobotParameters
+from dynamics_ros.parameters.robot import REMOVED, RobotParameters
 from dynamics_ros.parameters.servo import ServoParameters
 from dynamics_ros.parameters.simulator import SimulatorParameters
 from dynamics_ros.settings import NUMBERS, declared, parameter
@@ -137,11 +137,17 @@ def test_a_calibration_is_one_file_whose_values_come_after_those_that_are_given(
         other.write_text(text)
         with node_of(other) as one, pytest.raises(InvalidArgumentError):
             one.use_file('calibration_file', 'calibrate_robot')
-    other.write_text('/**/x: {ros__parameters: {effort: {noize: [1.0]}}}')
-    with node_of(other) as one, pytest.raises(InvalidArgumentError) as error:
-        one.use_file('calibration_file', 'calibrate_robot')
-    problem = f"{other}: no parameter 'effort.noize'; was 'effort.noise' meant?"
-    assert str(error.value) == f'calibration_file: {problem}; expected a file of calibrate_robot'
+    for group, key, advice in (
+        ('effort', 'noize', "was 'effort.noise' meant?"),
+        ('observer', 'kind', f'use {REMOVED["observer.kind"]}'),
+    ):
+        other.write_text(f'/**/x: {{ros__parameters: {{{group}: {{{key}: static}}}}}}')
+        with node_of(other) as one, pytest.raises(InvalidArgumentError) as error:
+            one.use_file('calibration_file', 'calibrate_robot')
+        problem = f"{other}: no parameter '{group}.{key}'; {advice}"
+        assert (
+            str(error.value) == f'calibration_file: {problem}; expected a file of calibrate_robot'
+        )
     with node_of(tmp_path / 'none.yaml') as one, pytest.raises(InvalidArgumentError) as error:
         one.use_file('calibration_file', 'calibrate_robot')
     assert str(error.value).endswith('expected a file of calibrate_robot')
@@ -178,7 +184,8 @@ def test_a_node_describes_its_parameters_and_takes_the_files_of_config():
         ros.wait_for_status('contact_node', 'waiting for shoulder_yaw')
         for name, value, words in (
             ('state_timeout', -1.0, 'state_timeout'),
-            ('observer.kind', 'fortran', 'fortran'),
+            ('effort.sampling', 'fortran', 'fortran'),
+            ('observer.kind', 'static', 'calibrate again'),
             ('observer.gain', 'high', 'type'),
             ('observer.gian', [25.0], "'observer.gian'; was 'observer.gain' meant?"),
         ):
