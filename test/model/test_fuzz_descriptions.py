@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 import time
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -43,7 +44,9 @@ def outcome(text: str) -> Robot | DynamicsRosError:
 
 def elements(text: str) -> ET.Element:
     # What the text says of its encoding was about bytes, which it is no more; as for blanks before.
-    return ET.fromstring(text.strip().encode(), ET.XMLParser(encoding='utf-8'))
+    # Comments with -- in them are understood, which this parser refuses.
+    text = re.sub('<!--.*?-->', '', text, flags=re.DOTALL).strip()
+    return ET.fromstring(text.encode(), ET.XMLParser(encoding='utf-8'))
 
 
 def described_mass(text: str) -> float:
