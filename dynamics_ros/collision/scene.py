@@ -272,14 +272,16 @@ class Collisions:
                 n[i] = found.normal
             chosen = np.array(near, dtype=np.intp)
             ends = self._ends[chosen]
-            self._known[chosen], self._known_places[chosen] = measured, placed[ends]
-        # Where shapes just touch, coal may leave the direction open, and deep inside each other it
-        # may return points that are on neither: then that of the centres.
-        centres = placed[ends, :, 3]
-        with np.errstate(invalid='ignore'):
-            away = np.abs(p - centres).max(axis=2)
-            sound = (away <= 1.01 * self._radii[ends] + OUTSIDE).all(axis=1)
-            sound &= np.isfinite(n).all(axis=1)
+            # Where shapes just touch, coal may leave the direction open, and deep inside each other
+            # it may return points that are on neither: then that of the centres.
+            centres = placed[ends, :, 3]
+            with np.errstate(invalid='ignore'):
+                away = np.abs(p - centres).max(axis=2)
+                sound = (away <= 1.01 * self._radii[ends] + OUTSIDE).all(axis=1)
+                sound &= np.isfinite(n).all(axis=1)
+            # A distance that is not sound is measured again, wherever the bodies have moved.
+            self._known[chosen] = np.where(sound, measured, np.nan)
+            self._known_places[chosen] = placed[ends]
         if not sound.all():
             bad = ~sound
             first, second = centres[bad].transpose(1, 0, 2)

@@ -22,7 +22,7 @@ LEDGER = {
     'algorithms': (7445, 6900),
     'bindings': (337, 300),
     'calibration': (1538, 1700),
-    'collision': (851, 900),
+    'collision': (852, 900),
     'commanding': (925, 600),
     'constraints': (1953, 1200),
     'control': (2839, 2600),
@@ -48,7 +48,7 @@ LEDGER = {
     'wire': (2023, 1600),
     'launch': (59, 150),
     'files beside the rooms': (1359, 650),
-    'test': (45651, 45000),
+    'test': (45660, 45000),
 }
 """Lines of each room with its C and page sources: the most that are allowed now, and the budget.
 
