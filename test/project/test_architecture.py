@@ -48,7 +48,7 @@ LEDGER = {
     'wire': (2023, 1600),
     'launch': (59, 150),
     'files beside the rooms': (1359, 650),
-    'test': (45660, 45000),
+    'test': (45701, 45000),
 }
 """Lines of each room with its C and page sources: the most that are allowed now, and the budget.
 
