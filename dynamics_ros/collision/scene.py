@@ -272,14 +272,15 @@ class Collisions:
                 n[i] = found.normal
             chosen = np.array(near, dtype=np.intp)
             ends = self._ends[chosen]
-            self._known[chosen], self._known_places[chosen] = measured, placed[ends]
-        # Where shapes just touch, coal may leave the direction open, and deep inside each other it
-        # may return points that are on neither: then that of the centres.
-        centres = placed[ends, :, 3]
-        with np.errstate(invalid='ignore'):
-            away = np.abs(p - centres).max(axis=2)
-            sound = (away <= 1.01 * self._radii[ends] + OUTSIDE).all(axis=1)
-            sound &= np.isfinite(n).all(axis=1)
+            # Where shapes just touch, coal may leave the direction open, and deep inside each other
+            # it may return points that are on neither: then that of the centres.
+            centres = placed[ends, :, 3]
+            with np.errstate(invalid='ignore'):
+                away = np.abs(p - centres).max(axis=2)
+                sound = (away <= 1.01 * self._radii[ends] + OUTSIDE).all(axis=1)
+                sound &= np.isfinite(n).all(axis=1)
+            self._known[chosen] = np.where(sound, measured, np.nan)
+            self._known_places[chosen] = placed[ends]
         if not sound.all():
             bad = ~sound
             first, second = centres[bad].transpose(1, 0, 2)
@@ -422,7 +423,7 @@ class Collisions:
         self._parted = np.zeros((len(self._pair_ends), model.nv), dtype=bool)
         for row, (i, j) in zip(self._parted, self._pair_ends, strict=True):
             row[[v for body in above[i] ^ above[j] for v in model.joints[body].v_indices]] = True
-        # Distances of the last measurements, which may be of any configuration.
+        # Distances of the last measurements that were sound, of any configuration; else NaN.
         self._known = np.full(len(self._pair_ends), np.nan)
         self._known_places = np.zeros((len(self._pair_ends), 2, 3, 4))
         self._calls = [

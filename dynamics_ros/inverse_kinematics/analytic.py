@@ -29,7 +29,7 @@ def closed_form_of(problem: Problem) -> ClosedForm | None:
     """
     chain = problem.chain
     _, _, position_only, slack, weights, _, posture, *_ = problem.options
-    if position_only or slack is not None or posture is not None:
+    if position_only or slack is not None or posture is not None or chain.supports:
         return None
     if weights and any(map(math.isfinite, weights.values())):
         return None

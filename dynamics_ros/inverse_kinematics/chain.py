@@ -177,14 +177,18 @@ class Starts:
 
 
 class Chain:
-    """The n joints with one coordinate that move frames or their supports; the root is at rest.
+    """The n joints with one coordinate that move frames.
+
+    With supports, the root joint is part of the chain and comes first: ``names`` and ``v_index``
+    begin with its velocities, other arrays with its coordinates.
 
     Attributes:
         frames: names of the frames.
         supports: names of frames that are kept in place, with 3 rows for a position, 6 for a pose.
         multi_dof_joints: joints with several coordinates, which no search moves, with their neutral
             positions.
-        names: (n) names of the joints.
+        root_nq, root_nv: number of coordinates and velocities of the root joint in the chain.
+        names: (n) names of the joints, empty for velocities of the root joint.
         q_index: indices of the coordinates in q.
         v_index: indices of the velocities in v, the columns of a Jacobian.
         lower: (n) lower limits [rad or m], -inf if there is none.
@@ -198,8 +202,8 @@ class Chain:
         reaches: for each frame a bound of the positions of its origin.
         length: length that has the weight of a radian [m]: the spread of the frames' origins about
             their mean.
-        search, check: kernels of ``inverse_kinematics_search`` and ``inverse_kinematics_check``, if
-            neither supports nor loops constrain the motion.
+        search: kernel of ``inverse_kinematics_search``.
+        check: kernel of ``inverse_kinematics_check``.
         closed_forms: closed forms by names of locked joints; None if there is none.
     """
 
@@ -213,6 +217,7 @@ class Chain:
         q_index = np.array([q for q, _ in coordinates], dtype=np.intp)
         v_index = np.array([v for _, v in coordinates], dtype=np.intp)
         by_place = {place: name for name, place in robot.joint_q_indices.items()}
+        names, options = [by_place[q] for q, _ in coordinates], frames
         limited = q_index - model.root_joint_nq
         lower, upper = robot.lower_limits[limited], robot.upper_limits[limited]
         movers = [[joint for joint in model.joints if v in joint.v_indices] for v in v_index]
@@ -223,15 +228,28 @@ class Chain:
         middle = 0.5 * (np.where(bounded, lower, 0.0) + np.where(bounded, upper, 0.0))
         centre = np.clip(middle, lower, upper)
         sampled = _start_ranges(lower, upper, turning, slides, centre)
-        self.names, self.nominal = tuple([by_place[q] for q, _ in coordinates]), robot.nominal()
+        root = model.joints[0]
+        self.root_nq, self.root_nv = 0, 0
+        if supports:
+            # The root joint comes first. It has no limits, and starts do not move it.
+            at_rest = np.array(root.kind.neutral())
+            self.root_nq, self.root_nv = len(root.q_indices), len(root.v_indices)
+            free = np.full(self.root_nq, np.inf)
+            names = [''] * self.root_nv + names
+            q_index, v_index = np.r_[root.q_indices, q_index], np.r_[root.v_indices, v_index]
+            lower, upper, centre = np.r_[-free, lower], np.r_[free, upper], np.r_[at_rest, centre]
+            turning = np.r_[np.zeros(self.root_nq, dtype=bool), turning]
+            slides = np.r_[root.kind.slides, slides]
+            sampled = np.hstack([np.array([at_rest, at_rest]), sampled])
+            options = (*frames, '', *(str(x) for support in supports for x in support))
+        self.names, self.nominal = tuple(names), robot.nominal()
         self.lower, self.upper, self.centre, self.slides = lower, upper, centre, slides
         self.turning: tuple[int, ...] = tuple(np.flatnonzero(turning).tolist())
         self.q_index, self.v_index = _as_slice(q_index), _as_slice(v_index)
         self.multi_dof_joints = _multi_dof_joints(robot, placed)
         self.reaches = tuple(Reach(model, frame) for frame in frames)
-        if not supports and not model.loops:
-            self.search = robot.kernel('inverse_kinematics_search', *frames)
-            self.check = robot.kernel('inverse_kinematics_check', *frames)
+        self.search = robot.kernel('inverse_kinematics_search', *options)
+        self.check = robot.kernel('inverse_kinematics_check', *options)
         self.sampled, starts = sampled, Starts(robot, frames, q_index, sampled, 0)
         self.length, self._starts = starts.spread, {0: starts}
         self.closed_forms: dict[tuple[str, ...], ClosedForm | None] = {}
@@ -243,7 +261,13 @@ class Chain:
         turning = list(self.turning)
         lower[turning], upper[turning] = -UNBOUNDED, UNBOUNDED
         unit = np.where(self.slides, self.length, 1.0)
-        return np.array([lower, upper, unit**2, 1.0 / (MAX_STEP * unit), self.centre])
+        rows = np.zeros((5, len(unit)))
+        rows[0], rows[1] = -UNBOUNDED, UNBOUNDED
+        rows[2], rows[3] = unit**2, 1.0 / (MAX_STEP * unit)
+        rows[:, self.root_nv :][[0, 1, 4]] = np.array([lower, upper, self.centre])[
+            :, self.root_nq :
+        ]
+        return rows
 
     @computed_once
     def bounds(self) -> Vector:
@@ -256,10 +280,10 @@ class Chain:
     @computed_once
     def tasks(self) -> tuple[Vector, Vector]:
         """``tasks`` of a step (m, 2, 6): for poses, and for positions alone."""
-        whole = np.zeros((len(self.frames), 2, 6))
+        whole = np.zeros((len(self.frames) + len(self.supports), 2, 6))
         whole[:, 0] = [1.0 / self.length] * 3 + [1.0] * 3
         positions = whole.copy()
-        positions[:, 0, 3:] = 0.0
+        positions[: len(self.frames), 0, 3:] = 0.0
         return whole, positions
 
     def starts(self, robot: RigidBodySystem, random_seed: int) -> Starts:

@@ -59,8 +59,8 @@ class Options(NamedTuple):
             minimizes the motion, 'centre' is the middle of the limits, None is no preference.
         collisions: links and obstacles that a solution keeps apart; None: not checked.
         timeout: s, wall clock, without the setup of a robot's first problem. A tenth of it is
-            guaranteed as processor time, even if other processes delay the search; a start that is
-            being searched is completed. The default of ``solve_all`` is 0.2 s.
+            guaranteed as processor time, even if other processes delay the search. The default of
+            ``solve_all`` is 0.2 s.
         max_restarts: number of starts after the seed.
         random_seed: selects the sequence of starts.
         supports: of ``solve``: frames that keep their seed pose while the root moves

@@ -34,7 +34,7 @@ from dynamics_ros.spatial.scalar import sqrt, where_less
 from .chain import HALF_TURN, Chain, Reach, Supports, chain_of
 from .options import Options
 from .result import CONVERGED, InverseKinematicsResult
-from .search import UNBOUNDED, Search, ends_within
+from .search import UNBOUNDED, Deadline, Search, ends_within
 
 Vector = NDArray[np.float64]
 
@@ -47,21 +47,21 @@ NO_SLACK = np.zeros(6)
 
 
 class Candidate(NamedTuple):
-    """Joint positions near the seed, with their errors.
+    """Joint positions near the seed, with errors and a check of the limits.
 
     Attributes:
         positions: (n) positions of the chain, shifted by full turns to be nearest to the seed.
         q: (nq) configuration with these positions.
         position_error: of the worst frame [m].
         rotation_error: of the worst frame [rad]; 0 if the rotation is ignored.
-        solves: whether it is a solution: within the tolerances, the limits and the constraints.
+        allowed: whether positions are within the limits and supports within the tolerances.
     """
 
     positions: Vector
     q: Vector
     position_error: float
     rotation_error: float
-    solves: bool
+    allowed: bool
 
 
 class Problem:
@@ -70,8 +70,8 @@ class Problem:
     Attributes:
         robot: the robot.
         chain: the joints that move the frames.
-        targets: (m, 4, 4) desired poses in the root frame.
-        in_root_link: (m, 4, 4) desired poses in the root link at the seed.
+        targets: (m, 4, 4) desired poses in the root frame; those of supports come last.
+        in_root_link: (m, 4, 4) desired poses in the root link; with supports, in the root frame.
         q: (nq) the seed; joints that do not move the frames keep these values.
         start: (n) positions of the chain at the seed.
         options: options of the problem.
@@ -79,7 +79,7 @@ class Problem:
         locked: (n) bool, whether a joint is locked; None if all joints may move.
         beyond: names of locked joints beyond their limits, where they stay.
         bounds: (3, n) of a check, as those of the chain; a locked joint is bounded by its position.
-        search: the local search for this problem, without constraints.
+        search: the local search for this problem.
     """
 
     def __init__(
@@ -102,8 +102,8 @@ class Problem:
         """
         frames = (frame,) if isinstance(frame, str) else _checked_names(frame)
         self.robot = robot
-        supports = _checked_supports(options.supports) if options.supports else ()
-        self.chain = chain = chain_of(robot, frames, supports)
+        kept_frames = _checked_supports(options.supports) if options.supports else ()
+        self.chain = chain = chain_of(robot, frames, kept_frames)
         self.options = options
         position_tolerance, rotation_tolerance, position_only, slack, weights, locks, posture = (
             options[:7]
@@ -125,7 +125,10 @@ class Problem:
                     raise InvalidArgumentError('seed', problem, expected)
             self.start = q[chain.q_index]
         self.in_root_link = targets
-        if robot.model.root_joint != 'fixed':
+        if kept_frames:
+            places = [robot.forward_kinematics(self.q, name) for name, _ in kept_frames]
+            self.targets = self.in_root_link = np.concatenate([targets, places])
+        elif robot.model.root_joint != 'fixed':
             X_0B = robot.forward_kinematics(self.q, robot.body_names[0])
             self.in_root_link = np.ascontiguousarray(np.linalg.inv(X_0B) @ targets)
         self.locked: NDArray[np.bool_] | None = None
@@ -135,14 +138,13 @@ class Problem:
         joints, tasks = chain.joint_rows, chain.tasks[position_only]
         if not plain:
             joints, tasks = self._step_inputs_of_options()
-        if not self.constrained:
-            ends = ends_within(position_tolerance, rotation_tolerance)
-            self.search = Search(chain.search, self.in_root_link, joints, tasks, ends)
-
-    @property
-    def constrained(self) -> bool:
-        """Whether loops or supports constrain the motion."""
-        return bool(self.chain.supports or self.robot.model.loops)
+        if kept_frames:
+            root_coordinates = np.arange(len(self.start)) < chain.root_nq
+            self.locked = (
+                root_coordinates if self.locked is None else root_coordinates | self.locked
+            )
+        ends = ends_within(position_tolerance, rotation_tolerance)
+        self.search = Search(chain.search, len(frames), self.in_root_link, joints, tasks, ends)
 
     def _step_inputs_of_options(self) -> tuple[Vector, Vector]:
         """``joints`` and ``tasks`` of a step for slack, weights, locked joints or a posture."""
@@ -153,12 +155,14 @@ class Problem:
             self.slack = np.minimum(slack, UNBOUNDED)
             tasks = tasks.copy()
             free = np.isinf(slack)
-            tasks[:, 0, free] = 0.0
-            tasks[:, 1] = np.where(free, 0.0, slack)
+            of_frames = tasks[: len(chain.frames)]
+            of_frames[:, 0, free] = 0.0
+            of_frames[:, 1] = np.where(free, 0.0, slack)
         joints = chain.joint_rows.copy()
         _weigh(joints[2], self.robot, chain, options)
         given, self.start = self.start, np.clip(self.start, chain.lower, chain.upper)
-        locked = joints[2] == 0.0
+        locked = np.zeros(len(given), dtype=bool)
+        locked[chain.root_nq :] = joints[2, chain.root_nv :] == 0.0
         if locked.any():
             self.locked = locked
             if (locked & (given != self.start)).any():
@@ -178,7 +182,7 @@ class Problem:
             InvalidArgumentError: a locked joint is far beyond its limits.
         """
         chain = self.chain
-        outside = np.flatnonzero(locked & (given != self.start))
+        outside = np.flatnonzero(locked & (given != self.start)) - chain.root_nq + chain.root_nv
         self.beyond = tuple(chain.names[k] for k in outside)
         for joint in self.robot.model.actuated:
             if joint.name in self.beyond:
@@ -188,7 +192,8 @@ class Problem:
                     raise InvalidArgumentError('locked_joints', problem, expected)
         self.start = np.where(locked, given, self.start)
         self.bounds = np.where(locked, [given, given, 0.0 * given], chain.bounds)
-        joints[:2] = np.where(locked, given, joints[:2])
+        first, ends = chain.root_nq, joints[:2, chain.root_nv :]
+        ends[:] = np.where(locked[first:], given[first:], ends)
 
     def within_limits(self) -> Vector:
         """The seed with locked joints beyond their limits at these."""
@@ -215,7 +220,7 @@ class Problem:
         """
         starts = self.chain.starts(self.robot, self.options.random_seed)
         place = by_place or self.options.position_only
-        for positions in starts.toward(self.in_root_link, count, place):
+        for positions in starts.toward(self.in_root_link[: len(self.chain.frames)], count, place):
             if self.locked is not None:
                 positions = np.where(self.locked, self.start, positions)
             yield positions
@@ -226,31 +231,41 @@ class Problem:
         q = self.q.copy()
         q[chain.q_index] = positions
         check, rest = chain.check.call, (self.targets, self.slack, self.bounds, self.start)
-        position, rotation, outside, distance = check(q, *rest).tolist()
+        position, rotation, outside, distance, support_position, support_rotation = check(
+            q, *rest
+        ).tolist()
         if distance > HALF_TURN or (outside > 0.0 and chain.turning):
-            q[chain.q_index] = positions = self.turned(positions)
-            position, rotation, outside, _ = check(q, *rest).tolist()
-        return self.judged(positions, q, math.sqrt(position), math.sqrt(rotation), outside <= 0.0)
+            shifted = np.array(chain.shifted_to(positions.tolist(), self.start))
+            locked = False if self.locked is None else self.locked
+            positions = np.where(locked, positions, shifted)
+            q[chain.q_index] = positions
+            position, rotation, outside, _, support_position, support_rotation = check(
+                q, *rest
+            ).tolist()
+        rotation = 0.0 if self.options.position_only else math.sqrt(rotation)
+        allowed = outside <= 0.0
+        if chain.supports:
+            allowed &= support_position <= self.options.position_tolerance**2
+            allowed &= support_rotation <= self.options.rotation_tolerance**2
+        return Candidate(positions, q, math.sqrt(position), rotation, allowed)
 
-    def turned(self, positions: Vector) -> Vector:
-        """Positions (n) of the chain, of turning joints the allowed ones nearest to the seed."""
-        turned = np.array(self.chain.shifted_to(positions.tolist(), self.start))
-        return turned if self.locked is None else np.where(self.locked, positions, turned)
-
-    def judged(
-        self, positions: Vector, q: Vector, position: float, rotation: float, allowed: bool
-    ) -> Candidate:
-        """Candidate with errors of the worst frame [m, rad]; ``allowed``: within the limits."""
-        options = self.options
-        rotation = 0.0 if options.position_only else rotation
-        solves = allowed and position <= options.position_tolerance
-        solves = solves and rotation <= options.rotation_tolerance
-        return Candidate(positions, q, position, rotation, solves)
+    def closest(self, positions: Vector, deadline: Deadline) -> Candidate:
+        """Like `placed`, after a search that moves supports back to their poses; else the seed."""
+        if not self.chain.supports:
+            return self.candidate(positions)
+        end = self.search.of_supports().run(positions, deadline)
+        candidate = self.candidate(end.positions)
+        return candidate if candidate.allowed else self.candidate(self.start)
 
     def confirmed(self, positions: Vector) -> Candidate | None:
         """Solution with positions (n), if it is within tolerances and limits; else None."""
         candidate = self.candidate(positions)
-        return candidate if candidate.solves else None
+        is_solution = (
+            candidate.position_error <= self.options.position_tolerance
+            and candidate.rotation_error <= self.options.rotation_tolerance
+            and candidate.allowed
+        )
+        return candidate if is_solution else None
 
     def result(
         self, candidate: Candidate, iterations: int, reason: str, began: float
@@ -300,7 +315,7 @@ def _checked_targets(
     return np.array([checked_pose('target', x, position_only=position_only) for x in poses])
 
 
-def _checked_supports(supports: Any) -> Supports:
+def _checked_supports(supports: Mapping[str, str]) -> Supports:
     """Check the supports; return the name and the number of rows of each."""
     if not isinstance(supports, Mapping):
         expected = f'a mapping of frame names to one of {SUPPORTS}'
@@ -345,7 +360,8 @@ def _prefer(joints: Vector, chain: Chain, start: Vector, posture: ArrayLike | st
     elif posture is not None:
         size = chain.nominal.size
         preferred = finite_vector('posture', posture, size)[chain.q_index]
-    joints[4] = np.clip(preferred, joints[0], joints[1])
+    of_joints = joints[:, chain.root_nv :]
+    of_joints[4] = np.clip(preferred[chain.root_nq :], of_joints[0], of_joints[1])
 
 
 def checked_pose(

@@ -7,7 +7,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,10 @@ UNBOUNDED = 1e9
 
 DAMPING = 0.03
 """Ratio of the damping to the squared error [Sugihara2011]."""
+
+CLOCK_STEPS = 4
+"""Steps between two checks of the clock in plain Python, where a step takes some 0.1 ms.
+In machine code a whole search takes about as long."""
 
 SEARCH_STEPS = 40
 """Step limit of a search. A search that converges needs about ten steps; a new start is better than
@@ -106,6 +110,7 @@ class Search(NamedTuple):
 
     Attributes:
         kernel: kernel of ``inverse_kinematics_search`` for m frames and n joints.
+        frames: number of targets that are not supports.
         targets: (m, 4, 4) desired poses in the root link.
         joints: (5, n) limits, mobility, 1 / largest step, preferred positions.
         tasks: (m, 2, 6) weights and tolerated errors.
@@ -114,43 +119,72 @@ class Search(NamedTuple):
     """
 
     kernel: Kernel
+    frames: int
     targets: Vector
     joints: Vector
     tasks: Vector
     ends: tuple[float, float, Vector]
 
-    def weighted(self, rotations: float) -> Search:
-        """This search with a factor of the weights of rotations."""
+    def weighted(self, positions: float, rotations: float) -> Vector:
+        """``tasks`` with factors of the weights of the frames, without those of supports."""
         tasks = self.tasks.copy()
-        tasks[:, 0, 3:] *= rotations
-        return self._replace(tasks=tasks)
+        tasks[: self.frames, 0, :3] *= positions
+        tasks[: self.frames, 0, 3:] *= rotations
+        return tasks
+
+    def of_supports(self) -> Search:
+        """The search for the supports alone, without the frames."""
+        return self._replace(tasks=self.weighted(0.0, 0.0))
 
     def of_positions(self) -> Search:
         """The search for the positions of frames, with a smaller tolerance."""
         near, aligned, _ = self.ends
-        return self.weighted(0.0)._replace(ends=ends_at(min(near, KEPT_POSITION**2), aligned))
+        ends = ends_at(min(near, KEPT_POSITION**2), aligned)
+        return self._replace(tasks=self.weighted(1.0, 0.0), ends=ends)
 
-    def run(self, start: Vector) -> End:
-        """Search from joint positions (n) until convergence or slow progress."""
+    def run(self, start: Vector, deadline: Deadline | None) -> End:
+        """Search from joint positions until convergence, slow progress, or the deadline.
+
+        Args:
+            start: (n) joint positions.
+            deadline: time to stop; None for no time limit.
+        """
         near, aligned, settings = self.ends
-        positions, progress = self._called(start, _INITIAL_PROGRESS, settings)
+        if deadline is None:
+            positions, progress = self.kernel.call(
+                start, _INITIAL_PROGRESS, self.targets, self.joints, self.tasks, settings
+            )
+        else:
+            positions, progress = self._in_pieces(start, _INITIAL_PROGRESS, settings, deadline)
         position, rotation, cost, _, _, _, steps = progress.tolist()
         return End(positions, position <= near and rotation <= aligned, cost, int(steps))
 
     @property
     def compiled(self) -> bool:
-        """Whether the search is machine code, which takes as long as a step of plain Python."""
+        """Whether the search is machine code, so fast that the clock is not checked during it."""
         return self.kernel.backend == 'llvm'
 
-    def _called(self, positions: Vector, progress: Vector, settings: Vector) -> Any:
-        return self.kernel.call(
-            positions, progress, self.targets, self.joints, self.tasks, settings
-        )
+    def _in_pieces(
+        self, positions: Vector, progress: Vector, settings: Vector, deadline: Deadline
+    ) -> tuple[Vector, Vector]:
+        """Positions and progress of a search; the clock is checked in between."""
+        steps, settings, max_steps = 0, settings.copy(), int(settings[-1])
+        size = max_steps if self.compiled else CLOCK_STEPS
+        while steps < max_steps and not (steps and deadline.passed()):
+            steps = settings[-1] = min(steps + size, max_steps)
+            positions, progress = self.kernel.call(
+                positions, progress, self.targets, self.joints, self.tasks, settings
+            )
+            if progress.item(PROGRESS - 1) < steps:
+                break
+        return positions, progress
 
     def _step(self, positions: Vector, damping: float) -> tuple[Vector, float]:
         """Positions after one damped step, and the cost of the given ones."""
         settings = np.array([damping, 0.0, NEVER, NEVER, 0.0, 1.0])
-        following, progress = self._called(positions, _ENDLESS_PROGRESS, settings)
+        following, progress = self.kernel.call(
+            positions, _ENDLESS_PROGRESS, self.targets, self.joints, self.tasks, settings
+        )
         return following, progress.item(2)
 
     def approach(self, start: Vector, rotation: float, deadline: Deadline) -> End:
@@ -161,7 +195,7 @@ class Search(NamedTuple):
             rotation: factor of the weights of rotations.
             deadline: time to stop.
         """
-        step = self.weighted(rotation)._step
+        step = self._replace(tasks=self.weighted(1.0, rotation))._step
         finish = lambda positions: End(positions, True, 0.0, 0)  # noqa: E731
         return _descent(start, step, finish, APPROACH_RESOLUTION, deadline)
 
@@ -182,7 +216,7 @@ class Search(NamedTuple):
         lower, upper, mobility = self.joints[:3]
         joints = self.joints.copy()
         joints[0], joints[1] = -UNBOUNDED, UNBOUNDED
-        free = self.weighted(ROTATION_AT_POSITION)._replace(joints=joints)
+        free = self._replace(joints=joints, tasks=self.weighted(1.0, ROTATION_AT_POSITION))
 
         def step(positions: Vector, damping: float) -> tuple[Vector, float]:
             """Next positions, up to the first limit, and the rotation cost of the given ones.
@@ -203,12 +237,14 @@ class Search(NamedTuple):
             following = positions + min(1.0, shares.min()) * d + snapped
             return following, cost / ROTATION_AT_POSITION**2
 
-        return _descent(start, step, place.run, TURN_RESOLUTION, deadline)
+        clock = None if self.compiled else deadline
+        return _descent(start, step, lambda x: place.run(x, clock), TURN_RESOLUTION, deadline)
 
-    def settle(self, start: Vector) -> End:
+    def settle(self, start: Vector, deadline: Deadline) -> End:
         """Move from a solution (n) within the set of solutions towards the preferred positions."""
         settings = np.array([DAMPING, PULL, NEVER, NEVER, SETTLED, SETTLING_STEPS])
-        return self.run(self._called(start, _ENDLESS_PROGRESS, settings)[0])
+        settled, _ = self._in_pieces(start, _ENDLESS_PROGRESS, settings, deadline)
+        return self.run(settled, deadline)
 
 
 def ends_at(near: float, aligned: float) -> tuple[float, float, Vector]:

@@ -24,7 +24,7 @@ from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .analytic import closed_form_of, closed_form_solutions
 from .chain import chain_of
-from .constrained import solve_constrained
+from .in_loops import solve_in_loops
 from .options import Options, SolveAllOptions, SolveOptions, check_known
 from .problem import Candidate, Problem
 from .result import (
@@ -49,6 +49,9 @@ SAME_APPROACH = 0.05
 AGREEING_DESCENTS = 3
 """Number of descents with the same closest approach from which a target counts as out of reach. It
 also counts as such if more than ``DESCENTS`` descents without rotation miss its position."""
+
+ROTATION_OF_APPROACH = 0.1
+"""Weight of the rotation in a descent with supports, if the position can be reached."""
 
 ROTATION_AT_PLACE = 0.03
 """Weight of the rotation in a descent if the position cannot be reached, times its distance over
@@ -94,8 +97,7 @@ def solve(
     The search starts at the seed, then at points spread over the joint ranges, sorted by distance
     to the target and the same in every call, until one search converges. A floating or planar root
     stays at its seed unless supports are given. A solution of a robot with ``loops`` closes them;
-    joints that do not move the frame move too, and starts are spread about the seed, as they are
-    with supports.
+    joints that do not move the frame move too, and starts are spread about the seed.
 
     Args:
         robot: the robot.
@@ -112,9 +114,9 @@ def solve(
     Returns:
         The solution, or the closest configuration and the reason of the failure. If all solutions
         that were found are in collision, it is one of these. Otherwise the position comes first,
-        and the rotation error is the smallest that was found at the position. With supports or
-        loops, which come before both, a rotation error of 1 rad weighs as much as the spread of the
-        frame's positions.
+        and the rotation error is the smallest that was found at the position. With supports,
+        which come before both, a rotation error of 1 rad weighs as much as a tenth of the spread of
+        the frame's positions; with loops, as much as the spread.
 
     Raises:
         InvalidArgumentError: an argument has a wrong shape, is not finite or is out of range; a
@@ -173,9 +175,9 @@ def solve(
 def _solve(problem: Problem) -> InverseKinematicsResult:
     options = problem.options
     collisions, timeout, max_restarts = options.collisions, options.timeout, options.max_restarts
-    if problem.constrained:
+    if problem.robot.model.loops:
         began = time.perf_counter()
-        result = solve_constrained(problem, Deadline.after(began, 1.0, timeout), began)
+        result = solve_in_loops(problem, Deadline.after(began, 1.0, timeout), began)
         if problem.beyond and result.reason in (STALLED, UNREACHABLE):
             _check_locked(problem)
         return result
@@ -193,76 +195,71 @@ def _solve(problem: Problem) -> InverseKinematicsResult:
             colliding = problem.candidate(branches[0].q[problem.chain.q_index])
             if closed_form.exact:  # there are no others
                 return problem.result(colliding, 0, COLLIDING, began)
-    # Most problems are solved from the seed, before the clock is checked.
-    ends = [problem.search.run(problem.start)]
+    # Machine code solves most problems from the seed, before the clock is checked.
+    clock = None if problem.search.compiled else Deadline.after(began, SEARCHING, timeout)
+    end = problem.search.run(problem.start, clock)
     whole = Deadline.after(began, 1.0, timeout)
+    steps, ends = 0, []
+    out_of_reach = False
     restarts = None
     while True:
-        solution, free = _solution(problem, ends[-1], whole, collisions)
+        steps += end.steps
+        solution, free = _solution(problem, end, whole, collisions)
         if solution is not None and free:
-            return problem.result(solution, sum([end.steps for end in ends]), CONVERGED, began)
+            return problem.result(solution, steps, CONVERGED, began)
         colliding = colliding or solution
+        ends.append(end)
         if restarts is None:
-            unreachable = unreachable or problem.out_of_reach()
+            out_of_reach = unreachable or problem.out_of_reach()
             # Out of reach: only the closest approach is searched, from a few starts.
-            count = min(max_restarts, DESCENTS) if unreachable else max_restarts
+            count = min(max_restarts, DESCENTS) if out_of_reach else max_restarts
             restarts = problem.restarts(count)
             until = Deadline.after(began, SEARCHING, timeout)
+            clock = None if problem.search.compiled else until
         positions = None if until.passed() else next(restarts, None)
         if positions is None:
             break
-        ends.append(problem.search.run(positions))
+        end = problem.search.run(positions, clock)
+
     if colliding is not None:
-        return problem.result(colliding, sum([end.steps for end in ends]), COLLIDING, began)
-    return _closest(problem, ends, unreachable, began)
-
-
-def _closest(
-    problem: Problem, ends: list[End], unreachable: bool, began: float
-) -> InverseKinematicsResult:
-    """Closest approach of a problem without a solution, and the reason of the failure.
-
-    The position has priority; the rotation counts only if the position can be reached.
-
-    Args:
-        problem: the problem.
-        ends: ends of the searches for a solution.
-        unreachable: whether the target is provably out of reach.
-        began: start time of the problem, on ``time.perf_counter`` [s].
-    """
-    options = problem.options
-    deadline = Deadline.after(began, 1.0, options.timeout)
-    steps = sum([end.steps for end in ends])
-    tried = len(ends)
+        return problem.result(colliding, steps, COLLIDING, began)
+    deadline = Deadline.after(began, 1.0, timeout)
     ends.sort(key=lambda end: end.cost)
     starts = [end.positions for end in ends[:DESCENTS]]
-    starts += problem.restarts(min(STARTS_BY_PLACE, options.max_restarts), by_place=True)
+    starts += problem.restarts(min(STARTS_BY_PLACE, max_restarts), by_place=True)
+    # The position has priority; the rotation counts only if the position can be reached.
     descents: list[End] = []
     if not options.position_only and not problem.out_of_reach():
-        more = problem.restarts(options.max_restarts, by_place=True)
+        more = problem.restarts(max_restarts, by_place=True)
         descents = _turned(problem, [problem.start, *starts[:DESCENTS]], more, deadline)
-    missed = not descents
-    if missed:
+    distance, position_missed = 0.0, not descents
+    if position_missed:
         descents = _descents(problem, starts, 0.0, deadline)
     closest = min(descents, key=lambda end: end.cost)
-    steps += sum([end.steps for end in descents])
-    distance = math.sqrt(closest.cost) if missed else 0.0
-    missed = distance * problem.chain.length > options.position_tolerance
+    steps += sum(end.steps for end in descents)
+    if position_missed:
+        distance = math.sqrt(closest.cost)
+        position_missed = distance * problem.chain.length > options.position_tolerance
+    if not position_missed and problem.chain.supports:
+        descents = _descents(problem, starts, ROTATION_OF_APPROACH, deadline)
+        closest = min(descents, key=lambda end: end.cost)
+        steps += sum(end.steps for end in descents)
     if (
-        unreachable
+        out_of_reach
         or _agreeing(descents) >= AGREEING_DESCENTS
-        or (missed and len(descents) > DESCENTS)
+        or (position_missed and len(descents) > DESCENTS)
     ):
         reason = UNREACHABLE
     else:
-        reason = STALLED if tried > options.max_restarts else TIMED_OUT
+        reason = STALLED if len(ends) > max_restarts else TIMED_OUT
     if problem.beyond and reason != TIMED_OUT:
         _check_locked(problem)
-    if missed and not options.position_only:
-        rotation = ROTATION_AT_PLACE * distance
-        closest = _descents(problem, [closest.positions], rotation, deadline)[0]
-        steps += closest.steps
-    return problem.result(problem.candidate(closest.positions), steps, reason, began)
+    positions = closest.positions
+    if position_missed and not options.position_only:
+        rotated = _descents(problem, [positions], ROTATION_AT_PLACE * distance, deadline)[0]
+        positions, steps = rotated.positions, steps + rotated.steps
+    candidate = problem.closest(positions, deadline)
+    return problem.result(candidate, steps, reason, began)
 
 
 def solve_all(
@@ -313,7 +310,7 @@ def solve_all(
     found: list[tuple[Candidate, int]] = []
     count = 0 if problem.out_of_reach() else given.max_restarts
     for positions in (problem.start, *problem.restarts(count)):
-        end = problem.search.run(positions)
+        end = problem.search.run(positions, deadline)
         solution, free = _solution(problem, end, deadline, collisions)
         if solution is not None and free:
             apart = (problem.chain.separation(solution.positions, x.positions) for x, _ in found)
@@ -334,8 +331,8 @@ def solve_all(
 def _check_locked(problem: Problem) -> None:
     """Refuse a problem that has a solution only with locked joints within their limits."""
     options, seed = problem.options._replace(collisions=None), problem.within_limits()
-    frames, targets = problem.chain.frames, problem.targets
-    if _solve(Problem(problem.robot, targets, frames, seed, options)).success:
+    target = problem.targets[: len(problem.chain.frames)]
+    if _solve(Problem(problem.robot, target, problem.chain.frames, seed, options)).success:
         names = ', '.join(map(repr, problem.beyond))
         where = f'no solution with {names} beyond its limits, where the seed has it'
         raise InvalidArgumentError('locked_joints', where, 'a seed within the limits')
@@ -359,17 +356,19 @@ def _turned(
     """Ends of descents of the rotation from solutions of the position; empty if there are none.
 
     Args:
-        problem: the problem.
+        problem: a problem; none of these solve it if it has supports.
         starts: first starts.
         more: further starts, for as long as there are fewer solutions than wanted.
         deadline: time to stop.
     """
+    if problem.chain.supports:
+        return []
     place = problem.search.of_positions()
     # Plain Python has time for a few.
-    most = PLACES if place.compiled else AGREEING_DESCENTS
+    clock, most = (None, PLACES) if place.compiled else (deadline, AGREEING_DESCENTS)
     solutions: list[Vector] = []
     for positions in chain(starts, more):
-        end = place.run(positions)
+        end = place.run(positions, clock)
         if end.arrived:
             solutions.append(end.positions)
         if len(solutions) == most or deadline.passed():
@@ -400,7 +399,7 @@ def _solution(
     if solution is None:
         return None, False
     if problem.options.posture is not None:
-        end = problem.search.settle(solution.positions)
+        end = problem.search.settle(solution.positions, deadline)
         settled = problem.confirmed(end.positions) if end.arrived else None
         if settled is not None and not (collisions and collisions.in_collision(settled.q)):
             solution = settled
@@ -420,7 +419,7 @@ def _free(
         return solution
     chain = problem.chain
     rows = (3 if problem.options.position_only else 6) * len(problem.targets)
-    if len(solution.positions) <= rows:
+    if chain.supports or len(solution.positions) <= rows:
         return None
     for _ in range(FREEING_STEPS):
         within = collisions.margin + FREEING_DISTANCE
@@ -432,7 +431,7 @@ def _free(
         regular = J @ J.T + FREEING_DAMPING**2 * np.eye(len(J))
         step = J.T @ np.linalg.solve(regular, wanted)
         step *= min(1.0, FREEING_LIMIT / max(float(np.abs(step).max()), 1e-12))
-        end = problem.search.run(np.clip(solution.positions + step, *problem.bounds[:2]))
+        end = problem.search.run(np.clip(solution.positions + step, *problem.bounds[:2]), deadline)
         moved = problem.confirmed(end.positions) if end.arrived else None
         if moved is None or deadline.passed():
             return None

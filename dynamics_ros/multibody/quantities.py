@@ -59,7 +59,7 @@ from dynamics_ros.algorithms.control.compliance import (
 from dynamics_ros.algorithms.gravity import gravity_torques
 from dynamics_ros.algorithms.inverse_kinematics import search
 from dynamics_ros.algorithms.inverse_kinematics.solutions import analytic_solutions, solvable_arm
-from dynamics_ros.algorithms.inverse_kinematics.step import moving_coordinates
+from dynamics_ros.algorithms.inverse_kinematics.step import Support, moving_coordinates
 from dynamics_ros.algorithms.linear_algebra.solve import dot
 from dynamics_ros.algorithms.quantity import (
     A,
@@ -262,10 +262,26 @@ def slopes_of_rows(
     }
 
 
-def _searched(model: Model, names: Sequence[str]) -> tuple[list[Frame], list[int]]:
-    """Frames with target poses, and indices in q of the coordinates that move them."""
-    frames = [model.frame(name) for name in names]
-    return frames, [place for place, _ in moving_coordinates(model, frames)]
+def _searched(
+    model: Model, names: Sequence[str]
+) -> tuple[list[Frame], list[Support], list[int], int]:
+    """Parse names of frames and, after an empty name, pairs of a support's name and rows.
+
+    Returns:
+        Frames with target poses; frames kept in place, with which the root joint moves; indices in
+        q of the variables; number of their velocities.
+    """
+    split = names.index('') if '' in names else len(names)
+    frames = [model.frame(name) for name in names[:split]]
+    pairs = zip(names[split + 1 :: 2], names[split + 2 :: 2], strict=True)
+    supports = [Support(model.frame(name), int(rows)) for name, rows in pairs]
+    moving = moving_coordinates(model, [*frames, *(support.frame for support in supports)])
+    coordinates, velocities = [place for place, _ in moving], len(moving)
+    if supports:
+        root = model.joints[0]
+        coordinates[:0] = root.q_indices
+        velocities += len(root.v_indices)
+    return frames, supports, coordinates, velocities
 
 
 @quantity_formula(
@@ -274,13 +290,16 @@ def _searched(model: Model, names: Sequence[str]) -> tuple[list[Frame], list[int
     name='inverse_kinematics_search',
 )
 def _inverse_kinematics_search(model: Model, *names: str) -> Formula:
-    frames, coordinates = _searched(model, names)
-    m, n = len(frames), len(coordinates)
+    frames, supports, coordinates, n = _searched(model, names)
+    m = len(frames) + len(supports)
 
-    def function(positions: Values, progress: Values, *problem: Any) -> dict[str, list[Scalar]]:
+    def function(
+        positions: Values, progress: Values, targets: Any, joints: Any, tasks: Any, settings: Values
+    ) -> dict[str, list[Scalar]]:
+        problem = (targets, joints, tasks, settings, supports)
         return search.inverse_kinematics_search(model, frames, positions, progress, *problem)
 
-    inputs: dict[str, Shape] = {'positions': n, 'progress': search.PROGRESS}
+    inputs: dict[str, Shape] = {'positions': len(coordinates), 'progress': search.PROGRESS}
     inputs |= {'targets': (m, 4, 4), 'joints': (5, n), 'tasks': (m, 2, 6)}
     return Formula(inputs | {'settings': search.SETTINGS}, function)
 
@@ -289,15 +308,15 @@ def _inverse_kinematics_search(model: Model, *names: str) -> Formula:
     'how far a configuration is from the targets and the limits',
     'squared errors of the worst frame in position [m^2] and rotation [rad^2]; how far a '
     'joint is beyond its limits, and one that may turn fully from where it shall be near '
-    '[rad or m]',
+    '[rad or m]; squared errors of the worst support',
     name='inverse_kinematics_check',
 )
 def _inverse_kinematics_check(model: Model, *names: str) -> Formula:
-    frames, coordinates = _searched(model, names)
-    m, n = len(frames), len(coordinates)
+    frames, supports, coordinates, _ = _searched(model, names)
+    n, m = len(coordinates), len(frames) + len(supports)
 
-    def function(q: Values, targets: Any, slack: Values, *limits: Any) -> list[Scalar]:
-        arguments = (targets, slack, coordinates, *limits)
+    def function(q: Values, targets: Any, slack: Values, bounds: Any, near: Values) -> list[Scalar]:
+        arguments = (targets, slack, coordinates, bounds, near, supports)
         return search.inverse_kinematics_check(model, frames, q, *arguments)
 
     inputs: dict[str, Shape] = {'q': model.nq, 'targets': (m, 4, 4), 'slack': 6}

@@ -594,7 +594,7 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         self._state, self.unavailable_reason = after(self._state, ArmState.ENDING), ''
         start = moved = time.monotonic()
         try:
-            while time.monotonic() - moved < REST_TIME and moved - start < values.stop_time:
+            while (now := time.monotonic()) - moved < REST_TIME and now - start < values.stop_time:
                 self._send_when_due(prepared, commands)
                 moved = moved if arm.at_rest else time.monotonic()
             self._state = after(self._state, ArmState.RELEASING)

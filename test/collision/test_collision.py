@@ -100,6 +100,15 @@ def test_a_pair_that_a_motion_brings_near_is_measured_again(arm):
     assert len(found_pairs) > 5
 
 
+def test_a_distance_with_points_on_neither_body_is_measured_again(sliders, monkeypatch):
+    q, ways = np.array([0.28, 0.0]), np.full(2, 0.01)
+    scene = sliders.with_obstacles({})
+    with monkeypatch.context() as wrong:
+        wrong.setattr(scene, '_measure', lambda pair: scene._result.clear() or 5.0)
+        assert not scene.distance_jacobian(q, 0.1, ways)[0].pairs
+    assert scene.distance_jacobian(q, 0.1, ways)[0].distance == pytest.approx([0.02], abs=1e-6)
+
+
 def test_pairs_within_a_distance_are_all_that_are_so_near(arm):
     q = ARM.nominal()
     near, everything = arm.distances(q, within=0.15), arm.distances(q)

@@ -100,7 +100,18 @@ def test_a_locked_joint_of_a_closed_loop_stays():
     moved = PALLETIZER.q(robot, PALLETIZER.u + np.array([0.0, 0.1, -0.2]))
     target = robot.forward_kinematics(moved, 'hand')
     found = robot.inverse_kinematics(target, 'hand', seed, locked_joints=['yaw'], timeout=5.0)
-    assert found.success and found.q[robot.joint_q_indices['yaw']] == seed[0]
+    yaw = robot.joint_q_indices['yaw']
+    assert found.success and found.q[yaw] == seed[yaw]
+    turned, few = seed.copy(), {'locked_joints': ['yaw'], 'timeout': 5.0, 'max_restarts': 2}
+    turned[yaw] = robot.upper_limits[yaw] + 1e-3
+    moved[yaw] = turned[yaw]
+    beyond = robot.forward_kinematics(moved, 'hand')
+    found = robot.inverse_kinematics(beyond, 'hand', turned, **few)
+    assert found.success and found.q[yaw] == turned[yaw]
+    moved[yaw] = robot.upper_limits[yaw]
+    within = robot.forward_kinematics(moved, 'hand')
+    with pytest.raises(InvalidArgumentError, match="'yaw' beyond its limits"):
+        robot.inverse_kinematics(within, 'hand', turned, **few)
     blocked = robot.inverse_kinematics(target, 'hand', seed, locked_joints=['drive'])
     assert not blocked.success
     for options in ({'slack': np.ones(6)}, {'posture': 'seed'}, {'supports': {'hand': 'point'}}):

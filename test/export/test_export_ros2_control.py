@@ -201,6 +201,47 @@ class TestImpedance:
             assert np.abs(tau - step.tau).max() <= LAW * max(1.0, np.abs(step.tau).max())
             assert np.array_equal(flags, step.flags)
 
+    def test_a_closed_loop_holds_the_stiffness_that_was_asked_for(self, compiled):
+        """A push bends the springs by K^-1 F, in C as in the library."""
+        robot, tool, c = compiled.robot, compiled.tool, compiled.c
+        n, dt, force = robot.nv, 1e-3, np.array([6.0, -4.0, 5.0])
+        home, gains = numbers.start(robot, tool), numbers.gains(robot, tool)
+        controller = ImpedanceController(robot, tool)
+        aim, before = controller.target_at(home), controller.start(home)
+        rows, target, memory = gains_of(n), target_of(n), memory_of(n)
+        call(c.my_arm_default_gains, rows)
+        call(c.my_arm_target_at, home, target)
+        c.my_arm_impedance_start(pointer(memory), pointer(home), None)
+        tau, flags = np.empty(n), np.empty(len(FLAGS))
+        rotors = 0.05 * np.eye(n)  # without, wrists are too light for springs at 1 kHz
+
+        def by_library(q, v):
+            nonlocal before
+            step = controller.step(ImpedanceState(q, v, dt), aim, gains, before)
+            before = step.memory
+            return step.tau
+
+        def by_c(q, v):
+            call(c.my_arm_impedance_step, memory, rows, target, q, v, dt, tau, flags)
+            return tau
+
+        step = controller.step(ImpedanceState(home, np.zeros(n), dt), aim, gains, before)
+        assert step.acting == (), 'it starts where nothing limits it'
+        bent = []
+        for law in (by_library, by_c):
+            q, v = home.copy(), np.zeros(n)
+            for k in range(8000):
+                if k > 1000 and np.abs(v).max() < 1e-4:
+                    break
+                given = law(q, v) + robot.jacobian(q, tool)[:3].T @ force
+                M = robot.mass_matrix(q) + rotors
+                v = v + dt * np.linalg.solve(M, given - robot.nonlinear_effects(q, v))
+                q = robot.integrate(q, dt * v)
+            bent.append(robot.forward_kinematics(q, tool)[:3, 3] - aim.pose[:3, 3])
+        assert np.abs(bent[1] - bent[0]).max() < 1e-6
+        wanted = force / np.diag(gains.stiffness)[:3]
+        assert np.abs(bent[1] - wanted).max() < 0.01 * np.abs(wanted).max()
+
     @pytest.mark.parametrize('number', [np.nan, np.inf, 1e300])
     @pytest.mark.parametrize('where', ['q', 'v', 'target', 'interval'])
     def test_numbers_that_are_none_leave_torques_within_limits(self, compiled, number, where):

@@ -1,13 +1,16 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Inverse kinematics where the answer is known by hand."""
+"""Inverse kinematics where the answer is known by hand, and single steps of it."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
+from dynamics_ros.algorithms.inverse_kinematics.step import DAMPING_FLOOR, inverse_kinematics_step
+from dynamics_ros.multibody.end_effector import pose_error
 
 ARRIVED = 2e-5
 """Twice the default tolerance [m, rad]: errors of a joint are those of the frame over a lever."""
@@ -137,6 +140,31 @@ def test_a_joint_that_others_follow_by_a_gear_is_not_turned_around():
         assert result.success
         reached = robot.forward_kinematics(result.q, 'tip_link')
         assert reached == pytest.approx(target, abs=ARRIVED)
+
+
+@pytest.mark.parametrize('at_limit', [False, True])
+@pytest.mark.parametrize('seed', range(3))
+def test_a_step_is_damped_least_squares_of_the_joints_that_may_move(seed, at_limit):
+    robot, tool, rng = Robot.from_urdf(urdf_path('ur5')), 'tool0', np.random.default_rng(seed)
+    q = rng.uniform(-2.0, 2.0, 6)
+    target = robot.forward_kinematics(q + rng.normal(scale=0.1, size=6), tool)
+    error, J = pose_error(target, robot.forward_kinematics(q, tool)), robot.jacobian(q, tool)
+    upper, moving = np.full(6, 100.0), np.full(6, True)
+    if at_limit:  # of the joint that the error pushes most
+        pushed = np.argmax(J.T @ error)
+        upper[pushed], moving[pushed] = q[pushed], False
+    joints = [x.tolist() for x in (-np.full(6, 100.0), upper, np.ones(6), np.ones(6), np.zeros(6))]
+    problem = ([target.tolist()], joints, [[[1.0] * 6, [0.0] * 6]], 0.1, 0.0)
+    step = inverse_kinematics_step(robot.model, [robot.model.frame(tool)], q.tolist(), *problem)
+    # The primal form, while the step computes the dual one in other axes.
+    A, expected = J[:, moving], np.zeros(6)
+    damped = A.T @ A + (0.1 * error @ error + DAMPING_FLOOR) * np.eye(A.shape[1])
+    expected[moving] = np.linalg.solve(damped, A.T @ error)
+    longest = np.abs(expected).max()
+    # Condition of the damped equations, some 1e3, times rounding.
+    assert step.following - q == pytest.approx(expected / max(1.0, longest), abs=1e-11)
+    squares = [error[:3] @ error[:3], error[3:] @ error[3:], error @ error, longest]
+    assert step[:4] == pytest.approx(squares, rel=1e-9)
 
 
 def test_without_a_seed_the_search_begins_in_the_middle_of_the_limits():

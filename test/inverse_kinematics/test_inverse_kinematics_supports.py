@@ -10,6 +10,7 @@ import pytest
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
+from dynamics_ros.inverse_kinematics.search import SEARCH_STEPS
 
 TOLERANCE = 1e-5
 """Default of the solver [m, rad]."""
@@ -106,3 +107,46 @@ def test_a_bad_support_is_named(anymal, standing, supports, text):
         anymal.inverse_kinematics(target, 'RH_FOOT', standing, supports=supports)
     assert refused.value.argument == 'supports'
     assert isinstance(refused.value, UnknownFrameError) == ('LF_FOT' in supports)
+
+
+def two_armed():
+    """A floating base with a leg of three joints, an arm of four and a second arm of one."""
+    joints = []
+    limbs = {'leg': 'xyy', 'arm': 'zyyx', 'other': 'y'}
+    for limb, axes in limbs.items():
+        names = ['base', *(f'{limb}{k}' for k in range(len(axes)))]
+        for parent, child, axis in zip(names, names[1:], axes, strict=False):
+            turned = ' '.join(str(int(x == axis)) for x in 'xyz')
+            place = {'leg': '0 0 -0.3', 'arm': '0.3 0.1 0', 'other': '0.3 -0.1 0'}[limb]
+            joints.append(
+                f"<link name='{child}'/><joint name='{child}' type='revolute'>"
+                f"<parent link='{parent}'/><child link='{child}'/><origin xyz='{place}'/><axis "
+                f"xyz='{turned}'/><limit lower='-2' upper='2' effort='1' velocity='1'/></joint>"
+            )
+    text = f"<robot name='two_armed'><link name='base'/>{''.join(joints)}</robot>"
+    return Robot.from_urdf(text, root_joint='floating')
+
+
+WISHES = [{}, {'slack': [0.0, 0.0, 0.01, 0.0, 0.0, np.inf]}, {'posture': 'seed'}]
+WISHES += [{'joint_weights': {'arm0': 0.5}}]
+
+
+def test_joints_that_move_neither_the_frame_nor_a_support_keep_the_seed():
+    robot, rng = two_armed(), np.random.default_rng(0)
+    seed = robot.neutral()
+    seed[7:] = rng.uniform(-1.0, 1.0, robot.nq - 7)
+    foot, other = robot.forward_kinematics(seed, 'leg2'), robot.joint_q_indices['other0']
+    restarted = 0
+    for k in range(12):
+        goal = robot.neutral()
+        goal[7:] = rng.uniform(-2.0, 2.0, robot.nq - 7)
+        of_foot, of_hand = (robot.forward_kinematics(goal, x) for x in ('leg2', 'arm3'))
+        target = foot @ np.linalg.inv(of_foot) @ of_hand
+        target[0, 3] += 5.0 * (k > 10)
+        options = {'supports': {'leg2': 'surface'}, 'timeout': 5.0, **WISHES[k % len(WISHES)]}
+        result = robot.inverse_kinematics(target, 'arm3', seed, **options)
+        assert result.q[other] == seed[other]
+        assert max(moved(robot, seed, result.q, 'leg2')) <= RECHECK
+        assert result.success == (k <= 10)
+        restarted += result.success and result.iterations > SEARCH_STEPS
+    assert restarted

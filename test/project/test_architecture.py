@@ -19,10 +19,10 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / 'dynamics_ros'
 
 LEDGER = {
-    'algorithms': (7359, 6900),
+    'algorithms': (7445, 6900),
     'bindings': (337, 300),
     'calibration': (1538, 1700),
-    'collision': (851, 900),
+    'collision': (852, 900),
     'commanding': (925, 600),
     'constraints': (1953, 1200),
     'control': (2839, 2600),
@@ -33,11 +33,11 @@ LEDGER = {
     'fleet': (1272, 1200),
     'identification': (4943, 4700),
     'inspect': (349, 400),
-    'inverse_kinematics': (3219, 2500),
+    'inverse_kinematics': (3243, 2500),
     'kernels': (6877, 6000),
     'launching': (334, 200),
     'model': (3746, 3100),
-    'multibody': (2611, 2500),
+    'multibody': (2630, 2500),
     'nodes': (8976, 6300),
     'page': (838, 700),
     'parameters': (1017, 900),
@@ -48,7 +48,7 @@ LEDGER = {
     'wire': (2023, 1600),
     'launch': (59, 150),
     'files beside the rooms': (1359, 650),
-    'test': (45596, 45000),
+    'test': (45701, 45000),
 }
 """Lines of each room with its C and page sources: the most that are allowed now, and the budget.
 

@@ -134,4 +134,4 @@ def test_the_page_of_the_algorithms_shows_their_code(site):
     assert len(names) > 8
     for name in names:
         assert f'def {name}(' in text, name
-    assert 'solve_factorized(factors, e)' in text
+    assert 'solve_factorized(factors[i], right_side)' in text

@@ -12,7 +12,7 @@ from dynamics_ros.model import Frame, Model
 from dynamics_ros.spatial import Scalar, log_matrix, transform_of_rows
 from dynamics_ros.spatial.scalar import clipped, larger, repeat, where_less
 
-from .step import inverse_kinematics_step
+from .step import Support, inverse_kinematics_step
 
 Values = Sequence[Scalar]
 
@@ -43,6 +43,7 @@ def inverse_kinematics_search(
     joints: Sequence[Values],
     tasks: Sequence[Sequence[Values]],
     settings: Values,
+    supports: Sequence[Support] = (),
 ) -> dict[str, list[Scalar]]:
     """Iterate from joint positions until convergence, until progress stops, or to the step limit.
 
@@ -50,7 +51,7 @@ def inverse_kinematics_search(
     be passed as arguments to continue a search.
 
     Args:
-        model, frames, targets, joints, tasks: as for ``inverse_kinematics_step``.
+        model, frames, targets, joints, tasks, supports: as for ``inverse_kinematics_step``.
         positions: as ``x`` for ``inverse_kinematics_step``; joints are first clipped to the limits.
         progress: (PROGRESS) values of the search so far.
         settings: (SETTINGS) damping and pull of a step; squared position and rotation error of
@@ -60,7 +61,13 @@ def inverse_kinematics_search(
     Returns:
         ``positions``, and ``progress`` (PROGRESS).
     """
-    start = [clipped(*ends) for ends in zip(positions, *joints[:2], strict=True)]
+    root_nq = len(model.joints[0].q_indices) if supports else 0
+    root_nv = len(model.joints[0].v_indices) if supports else 0
+    start = list(positions[:root_nq])
+    for x, low, high in zip(
+        positions[root_nq:], joints[0][root_nv:], joints[1][root_nv:], strict=True
+    ):
+        start.append(clipped(x, low, high))
 
     def iterate(
         state: list[Scalar],
@@ -71,7 +78,8 @@ def inverse_kinematics_search(
     ) -> tuple[list[Scalar], Scalar]:
         damping, pull, near, aligned, settled, max_steps = settings
         x, (progress_cost, idle, steps) = state[: len(start)], state[-3:]
-        step = inverse_kinematics_step(model, frames, x, targets, joints, tasks, damping, pull)
+        problem = (targets, joints, tasks, damping, pull)
+        step = inverse_kinematics_step(model, frames, x, *problem, supports)
         not_converged = where_less(
             near, step.position, 1.0, where_less(aligned, step.rotation, 1.0, 0.0)
         )
@@ -98,6 +106,7 @@ def inverse_kinematics_check(
     coordinates: Sequence[int],
     bounds: Sequence[Values],
     near: Values,
+    supports: Sequence[Support] = (),
 ) -> list[Scalar]:
     """Errors of a configuration with respect to targets and limits, independent of a search.
 
@@ -109,31 +118,42 @@ def inverse_kinematics_check(
         model: the robot.
         frames: m frames.
         q: configuration (nq).
-        targets: poses (4, 4) of the m frames in the root frame.
+        targets: poses (4, 4) in the root frame: of the m frames, then of the supports.
         slack: (6) tolerated error components of the frames, as for a step [m, rad].
         coordinates: indices into q of the n moving coordinates.
         bounds: (3, n) rows of lower limit, upper limit, and 1 for a joint without limits.
         near: (n) reference positions.
+        supports: frames whose poses or positions are kept.
 
     Returns:
         Squared position error and squared rotation error of the worst frame [m^2, rad^2]; largest
-        violation of a joint limit; largest distance of a joint without limits from ``near``.
+        violation of a joint limit; largest distance of a joint without limits from ``near``;
+        squared position and rotation error of the worst support.
     """
     position: Scalar = 0.0
     rotation: Scalar = 0.0
-    for frame, rows in zip(frames, targets, strict=True):
+    slipped: Scalar = 0.0
+    turned: Scalar = 0.0
+    constrained = [(frame, 6, slack) for frame in frames]
+    constrained += [(frame, count, [0.0] * 6) for frame, count in supports]
+    for i, ((frame, count, slack), rows) in enumerate(zip(constrained, targets, strict=True)):
         X_0T, X_0F = transform_of_rows(rows), frame_pose(model, q, frame)
         R_T0 = X_0T.rotation.T
         linear = R_T0 @ (X_0T.translation - X_0F.translation)
         angular = R_T0 @ log_matrix(X_0T.rotation @ X_0F.rotation.T)
         error = [*linear, *angular]
         excess = [y - clipped(y, -s, s) for y, s in zip(error, slack, strict=True)]
-        position = larger(position, dot(excess[:3], excess[:3]))
-        rotation = larger(rotation, dot(excess[3:], excess[3:]))
+        linear_square, angular_square = dot(excess[:3], excess[:3]), dot(excess[3:], excess[3:])
+        if i < len(frames):
+            position = larger(position, linear_square)
+            rotation = larger(rotation, angular_square)
+        else:
+            slipped = larger(slipped, linear_square)
+            turned = larger(turned, angular_square if count == 6 else 0.0)
     outside: Scalar = 0.0
     away: Scalar = 0.0
     for index, lower, upper, turning, value in zip(coordinates, *bounds, near, strict=True):
         x = q[index]
         outside = larger(outside, larger(lower - x, x - upper))
         away = larger(away, turning * larger(x - value, value - x))
-    return [position, rotation, outside, away]
+    return [position, rotation, outside, away, slipped, turned]
