@@ -61,6 +61,12 @@ def test_a_node_without_joint_states_says_who_publishes_them(ros):
     with node({'robot_description': pendulum('arm')}):
         waiting = f'silent: waiting for swing: {STATES} has'
         ros.wait_for_status(NODE, f'{waiting} no publisher, no message so far')
+        # A topic has one type in a participant.
+        with client(DOMAIN, 'wrong_client') as wrong:
+            wrong.publish(STATES, String())
+            types = 'of std_msgs/msg/String, not sensor_msgs/msg/JointState'
+            ros.wait_for_status(NODE, f'{waiting} 1 publisher {types}, no message so far')
+            assert ros.values(NODE)['reason'] == 'incompatible_publisher'
         one = ros.node.create_publisher(JointState, STATES, qos_profile_sensor_data)
         two = ros.node.create_publisher(JointState, STATES, 10)
         ros.wait_for_status(NODE, f'{waiting} 2 publishers, no message so far')
