@@ -142,7 +142,13 @@ def test_a_node_takes_its_robot_from_a_file_and_not_from_the_topic(ros, tmp_path
     with node({'robot_description_file': str(tmp_path / 'none.urdf')}):
         status = ros.wait_for_status(NODE, 'robot_description_file')
         assert 'none.urdf' in status.message and 'No such file' in status.message
+        assert 'it is fixed at start: correct it and start the node anew' in status.message
         assert ros.values(NODE)['reason'] == 'change_refused'
+    ros.diagnostics.clear()
+    with node({'payload': {'frame': 'nose', 'mass': 1.0}}):
+        ros.publish('/left/robot_description', String(data=pendulum('arm')), LATCHED)
+        told = ros.wait_for_status(NODE, "refused: payload.frame: unknown frame 'nose'").message
+        assert 'fixed at start' in told
 
 
 def message(ros, **changed):
