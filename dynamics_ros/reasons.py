@@ -33,6 +33,7 @@ class Reason(str, Enum):
     MASSES_MISSING = 'masses_missing'
     # Inputs that are missing.
     NO_PUBLISHER = 'no_publisher'
+    INCOMPATIBLE_PUBLISHER = 'incompatible_publisher'
     WAITING_FOR_STATES = 'waiting_for_states'
     UNKNOWN_JOINTS = 'unknown_joints'
     JOINTS_MISSING = 'joints_missing'

@@ -71,14 +71,19 @@ class BaseInput:
             self._estimator.reset()
 
     def restart(self) -> None:
-        """Use robot and parameters anew; a robot with other masses goes on where it is."""
+        """Use robot and parameters anew; the same legs go on where they are."""
         robot, estimator = self._context.robot, self._estimator
         values = self._component.values
         if robot is None or estimator is None:
             return
-        before, model = estimator.robot.model, robot.model
-        same = before.joints is model.joints and before.frames is model.frames
-        if same and tuple(values.feet.frames) == estimator.feet:
+        before = estimator.robot
+        if (
+            robot.joint_names == before.joint_names
+            and robot.frame_names == before.frame_names
+            and tuple(values.feet.frames) == estimator.feet
+            and robot.nq == before.nq
+            and np.allclose(_mounted(robot, estimator), _mounted(before, estimator))
+        ):
             estimator.robot, estimator.foot_radius = robot, values.base.foot_radius
             self._loads = None
         else:
@@ -207,3 +212,8 @@ class BaseInput:
         message.twist.covariance = estimate.twist_covariance.ravel()
         output.publish(message)
         self._published = now
+
+
+def _mounted(robot: Robot, estimator: BaseEstimator) -> Array:
+    """Pose (4, 4) of the IMU in the frame of the root link."""
+    return robot.forward_kinematics(robot.neutral(), estimator.imu_frame)

@@ -190,7 +190,7 @@ class RobotChanges:
     """
 
     def __init__(self, context: RobotContext) -> None:
-        """Subscribe to the topic, unless parameters give the description.
+        """Subscribe to the topic, which counts unless parameters give the description.
 
         Raises:
             InvalidArgumentError: a parameter of the robot is invalid.
@@ -209,15 +209,22 @@ class RobotChanges:
         self._request = RobotRequest(values, gravity=values.gravity)
         self._latest: Built | None = None
         self._stepped = 0.0
-        if not self._given:
-            context.node.create_subscription(
-                String, 'robot_description', lambda one: self._describe(one.data), LATCHED
-            )
+        context.node.create_subscription(String, 'robot_description', self._on_description, LATCHED)
 
     def build_first(self) -> None:
         """Start to build the robot from the description of the parameters, if there is one."""
         if self._given:
             self._describe(self._given)
+
+    def _on_description(self, message: String) -> None:
+        if not self._given:
+            self._describe(message.data)
+        elif isinstance(self._given, str) and message.data != self._given:
+            self._context.node.get_logger().warning(
+                'the topic robot_description tells of another robot than the parameter of that '
+                'name, which is used',
+                once=True,
+            )
 
     def _describe(self, given: str | DescriptionFile) -> None:
         # Not the empty text, without which no robot is asked for; a blank one is refused.
@@ -384,7 +391,11 @@ class RobotChanges:
         else:
             if not isinstance(error, DynamicsRosError):
                 self._context.faults.report(subject, error)
-            kept = '; the one before is kept' if self._context.built is not None else ''
+            kept, name, node = '', getattr(error, 'argument', ''), self._context.node
+            if self._context.built is not None:
+                kept = '; the one before is kept'
+            elif subject == 'robot_description' and (self._given or node.has_parameter(name)):
+                kept = '; it is fixed at start: correct it and start the node anew'
             text = f'{subject} refused: {error}{kept}'
             new = text != self._refused.get(subject)
             if new and self._logged.passes(time.monotonic()):

@@ -31,6 +31,13 @@ LISTS = ('parameters', 'names', 'prefixes', 'external_wrenches')
 TYPES = frozenset(kind.value for kind in Parameter.Type)
 """Types of the value of a parameter."""
 
+WHILE_RUNNING = {
+    'gravity': 'use ~/set_gravity of dynamics_node, or ',
+    'payload': 'use ~/set_payload of dynamics_node, or ',
+    'robot_description': 'without it, the topic robot_description tells of the robot; ',
+}
+"""What to do, beside a new start, instead of changing a parameter or group that is fixed then."""
+
 
 class GuardedNode(Node):
     """Node that catches the errors of all its callbacks, those of rclpy included.
@@ -51,6 +58,17 @@ class GuardedNode(Node):
         self.faults = FaultLog(self)
         self.outputs: list[Any] = []
         super().__init__(name, **options)
+
+    def set_parameters_atomically(
+        self, parameter_list: list[Parameter[Any]]
+    ) -> SetParametersResult:
+        """Set parameters; a refusal of one that is fixed at start says what to do instead."""
+        result = super().set_parameters_atomically(parameter_list)
+        for name in [] if result.successful else [x.name for x in parameter_list]:
+            if self.has_parameter(name) and self.describe_parameter(name).read_only:
+                other = WHILE_RUNNING.get(name.partition('.')[0], '')
+                result.reason = f'{name} is fixed at start; {other}start the node anew'
+        return result
 
     def get_logger(self) -> NodeLog:
         """Return the log of the node, which escapes unprintable characters."""

@@ -149,17 +149,22 @@ class JointStateInput:
 
 
 def describe_publishers(node: Node, name: str) -> Explanation:
-    """Return how many publishers a topic has; the code is ``NO_PUBLISHER`` if it has none.
+    """Return how many publishers a topic has, with another code if none can be received.
 
     Args:
         node: the node that subscribes.
         name: name of the topic as in the subscription; the text has the remapped full name.
     """
-    topic = node.resolve_topic_name(name)
-    count = node.count_publishers(topic)
-    if not count:
+    topic, found = node.resolve_topic_name(name), node.get_publishers_info_by_topic(name)
+    if not found:
         return Explanation(Reason.NO_PUBLISHER, f'{topic} has no publisher')
-    text = f'{topic} has {count} publisher{"s" if count > 1 else ""}'
+    text = f'{topic} has {len(found)} publisher{"s" if len(found) > 1 else ""}'
+    types, own = {info.topic_type for info in found}, (node.get_namespace(), node.get_name())
+    subscriptions = node.get_subscriptions_info_by_topic(name)
+    ours = {x.topic_type for x in subscriptions if (x.node_namespace, x.node_name) == own}
+    if ours and not types & ours:
+        text += f' of {", ".join(sorted(types))}, not {", ".join(sorted(ours))}'
+        return Explanation(Reason.INCOMPATIBLE_PUBLISHER, text)
     return Explanation(Reason.WAITING_FOR_STATES, text)
 
 
@@ -196,8 +201,9 @@ def waiting_for(
     if joints:
         source = describe(topic)
         reason, why = _why_missing(buffer, joints, received_any)
-        unpublished = source.reason is Reason.NO_PUBLISHER
-        problems.append(Explanation(source.reason if unpublished else reason, f'{source}, {why}'))
+        if source.reason in (Reason.NO_PUBLISHER, Reason.INCOMPATIBLE_PUBLISHER):
+            reason = source.reason
+        problems.append(Explanation(reason, f'{source}, {why}'))
     if ODOMETRY in missing:
         problems.append(describe('odom'))
     text = Explanation.joined(problems)

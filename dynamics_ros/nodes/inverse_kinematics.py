@@ -112,7 +112,7 @@ class InverseKinematicsService:
         assert buffer is not None, 'a seed requires a buffer'
         options = search_options(request, TOLERANCES, buffer, seed.q)
         if request.avoid_collisions:
-            options['collisions'] = await self._collisions(robot)
+            options['collisions'] = await self.collisions(robot)
         targets = await self._targets(seed, request)
         count = max(request.max_solutions, 1)
         results, elapsed = await self._find(robot, targets, seed.q, timeout, options, count)
@@ -152,30 +152,24 @@ class InverseKinematicsService:
             targets.append(await self._target(seed, pose, frame, free, *names))
         return targets
 
-    async def _collisions(self, robot: Robot) -> Collisions:
+    async def collisions(self, robot: Robot) -> Collisions:
         """Return the links and obstacles that a solution keeps apart.
 
         Raises:
-            InvalidArgumentError: coal is not installed, shapes cannot be read, or an obstacle is
-                wrong.
+            DynamicsRosError: coal is not installed, shapes cannot be read, or an obstacle is wrong.
         """
         context, margin = self._context, self._component.values.collision_margin
         assert context.built is not None, 'there is a robot'
         description = context.built.description
-        try:
-            links = self._obstacles.known_links(robot, description, margin)
-            if links is None:
-                links = await context.compute(
-                    robot,
-                    (),
-                    lambda: self._obstacles.links(robot, description, margin),
-                    takes_long=True,
-                )
-            return self._obstacles.around(links)
-        except BusyError:
-            raise
-        except DynamicsRosError as error:
-            raise InvalidArgumentError('avoid_collisions', str(error), 'false') from None
+        links = self._obstacles.known_links(robot, description, margin)
+        if links is None:
+            links = await context.compute(
+                robot,
+                (),
+                lambda: self._obstacles.links(robot, description, margin),
+                takes_long=True,
+            )
+        return self._obstacles.around(links)
 
     async def _find(
         self,
@@ -419,14 +413,23 @@ class MoveItServices:
         poses = list(request.pose_stamped_vector) or [request.pose_stamped]
         several = request.pose_stamped_vector and request.ik_link_names
         links = list(several or [request.ik_link_name])
-        if len(links) != len(poses):
+        if len(links) != len(poses) or (several and not all(links)):
             problem = f'{len(links)} for {len(poses)} poses'
             raise InvalidArgumentError('ik_link_names', problem, 'one for each')
         asked, answer = ComputeInverseKinematics.Request(), ComputeInverseKinematics.Response()
         asked.target, *asked.other_targets = poses
         asked.frame, *asked.other_frames = links
         asked.seed, asked.avoid_collisions = _joints(request.robot_state), request.avoid_collisions
-        asked.timeout = duration_message(min(seconds(request.timeout), MAX_TIMEOUT))
+        limit = min(seconds(request.timeout), MAX_TIMEOUT)
+        asked.timeout = duration_message(limit)
+        if request.avoid_collisions:
+            robot = await self._context.first_robot(limit)
+            try:
+                await self._searches.collisions(robot)
+            except BusyError:
+                raise
+            except DynamicsRosError as error:
+                raise InvalidArgumentError('avoid_collisions', str(error), 'false') from None
         await self._searches.answer(asked, answer)
         if answer.result.message:
             raise SearchError('unreachable', answer.result.message)

@@ -48,8 +48,10 @@ _SOURCE_LOCATION = re.compile(r'\s*, at \S+:\d+')
 
 
 def describe_error(error: BaseException) -> str:
-    """Return the text of an error as one line."""
-    return ' '.join(_SOURCE_LOCATION.sub('', str(error)).split())
+    """Return the text of an error as one line, with the remedy of a system service without HOME."""
+    text = ' '.join(_SOURCE_LOCATION.sub('', str(error)).split())
+    remedy = '; set HOME or ROS_LOG_DIR to a folder that may be written'
+    return text + remedy * ('logging directory' in text)
 
 
 def age(now: int, then: int, ahead: float = 0.0) -> float:

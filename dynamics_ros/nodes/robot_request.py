@@ -235,6 +235,8 @@ def make_robot(request: RobotRequest, latest: Built | None = None) -> Built:
     if payload.mass and not payload.frame:
         expected = f'the frame that carries the {payload.mass:g} kg'
         raise InvalidArgumentError('payload.frame', 'is empty', expected)
+    if payload.mass and payload.frame not in robot.frame_names:
+        raise UnknownFrameError('payload.frame', payload.frame, robot.frame_names)
     inertia = payload.mass, payload.center_of_mass, payload.inertia_matrix()
     robot = robot.with_payload(payload.frame if payload.mass else None, *inertia)
     return Built(request, robot, description)
@@ -258,7 +260,7 @@ def check_payload(payload: PayloadParameters, robot: Robot, largest: float) -> N
     bound, why = largest, 'largest_payload'
     if not bound:
         bound = robot.with_payload(None).total_mass
-        why = 'what the robot itself weighs; the parameter largest_payload takes another bound'
+        why = 'what the robot itself weighs; another bound: largest_payload at start'
     if payload.mass > bound:
         raise InvalidArgumentError(
             'payload.mass', f'{payload.mass:g} kg', f'up to {bound:g} kg, {why}'

@@ -106,7 +106,7 @@ def carrying(mass, center=(0.0, 0.0, 0.1), inertia=0.0):
     ('request_', 'words'),
     [
         (carrying(1e6), 'payload.mass'),
-        (carrying(100.0), 'what the robot itself weighs; the parameter largest_payload'),
+        (carrying(100.0), 'what the robot itself weighs; another bound: largest_payload'),
         (replace(carrying(2.1), parameters=BOUNDED), '2.1 kg.*up to 2 kg, largest_payload'),
         (carrying(1.0, (0.0, 11.0, 0.0)), 'payload.center_of_mass'),
         (carrying(1.0, inertia=1e7), 'payload.inertia'),

@@ -38,7 +38,7 @@ LEDGER = {
     'launching': (334, 200),
     'model': (3746, 3100),
     'multibody': (2630, 2500),
-    'nodes': (8976, 6300),
+    'nodes': (9028, 6300),
     'page': (838, 700),
     'parameters': (1017, 900),
     'recordings': (1348, 1500),
@@ -47,7 +47,7 @@ LEDGER = {
     'viewer': (550, 600),
     'wire': (2023, 1600),
     'launch': (59, 150),
-    'files beside the rooms': (1359, 650),
+    'files beside the rooms': (1360, 650),
     'test': (45701, 45000),
 }
 """Lines of each room with its C and page sources: the most that are allowed now, and the budget.

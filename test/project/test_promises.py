@@ -71,7 +71,7 @@ INTERFACES = {
         'test_each_node_tells_its_diagnostics',
         'test_a_node_without_joint_states_says_who_publishes_them',
     ),
-    'publisher with another type or an incompatible quality of service the log has': (
+    'Of an incompatible quality of service the log has a warning': (
         'test_a_node_without_a_robot_says_who_publishes_descriptions',
         'test_an_output_of_the_node_itself_that_cannot_be_made_takes_no_other_with_it',
     ),

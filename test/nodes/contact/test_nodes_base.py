@@ -14,9 +14,10 @@ pytest.importorskip('rclpy')
 
 from nav_msgs.msg import Odometry
 from rclpy.qos import qos_profile_sensor_data
-from ros_harness import client, running
+from ros_harness import LATCHED, client, running
 from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import Imu
+from std_msgs.msg import String
 from walking import FEET, IMU, PERIOD, ROBOT, walk
 
 from benchmarks.robots import urdf_path
@@ -29,8 +30,8 @@ BIASES = np.array([[0.005, -0.005, 0.005], [0.1, -0.1, 0.05]])
 """Of the IMU [rad/s, m/s^2]: without the feet it would be off by a quarter of the way."""
 
 DETAIL = 'base by IMU and feet'
+TEXT = urdf_path('anymal').read_text()
 PARAMETERS = {
-    'robot_description': urdf_path('anymal').read_text(),
     'root_joint': 'floating',
     'feet': {'frames': list(FEET)},
     'location': {'enabled': False},
@@ -74,6 +75,7 @@ def tell(ros, sample, **options):
 @pytest.fixture
 def ros():
     with running('contact_node', DOMAIN, PARAMETERS), client(DOMAIN) as one:
+        one.publish('/robot_description', String(data=TEXT), LATCHED)
         one.wait_for(lambda: one.status('contact_node').hardware_id)
         yield one
 
@@ -112,6 +114,13 @@ def test_a_walk_is_published_as_odometry_and_gives_the_node_its_base(ros, sample
     v = [twist.linear.x, twist.linear.y, twist.linear.z]
     assert np.linalg.norm(np.array(v) - samples[-1].v[:3]) < 0.05
     assert np.array(last.pose.covariance).reshape(6, 6).diagonal().min() > 0.0
+    # A description with other masses, as of a calibration, leaves the robot where it is.
+    other = TEXT.replace('robot name="anymal"', 'robot name="heavier"').replace('"16.79', '"19.5')
+    ros.publish('/robot_description', String(data=other), LATCHED)
+    ros.wait_for(lambda: ros.status('contact_node').hardware_id == 'heavier')
+    del found[:]
+    ros.wait_for(lambda: found, meanwhile=lambda: tell(ros, samples[-1]), period=PERIOD)
+    assert np.linalg.norm(pose(found[0])[0] - p) < 0.02
     # The estimates of contact_node use it.
     at_rest = samples[0]
     ros.wait_for_status('contact_node', 'publishing', meanwhile=lambda: tell(ros, at_rest))

@@ -191,7 +191,7 @@ def test_a_hand_leads_it(held):
         ('torque.max_rate', [1e300], 'torque.max_rate: 1e+300'),
         ('joint_speed_share', 0.1, 'joint_speed_share out of range'),
         ('joint_speed_share', float('inf'), 'joint_speed_share out of range'),
-        ('gravity', [1000.0, 0.0, 0.0], 'read-only'),
+        ('gravity', [1000.0, 0.0, 0.0], 'use ~/set_gravity'),
         ('friction_compensation', 1.0, 'friction_compensation: set while active'),
         ('friction.viscous', [1000.0], 'friction: set while active'),
         ('robot_carries_itself', True, 'robot_carries_itself: set while active'),

@@ -93,6 +93,13 @@ def test_locked_joints_are_not_unknown():
     assert not buffer.unknown_names
 
 
+def test_an_unknown_joint_that_is_not_finite_is_ignored(buffer):
+    tell(buffer, joints('shoulder wheel elbow slide', [0.1, math.nan, 0.2, 0.3]))
+    state = buffer.due_state()
+    assert_allclose(state.q, [0.1, 0.2, 0.3])
+    assert state.not_finite == () and not buffer.refused
+
+
 def test_what_it_remembers_of_unknown_names_is_bounded(buffer):
     for i in range(1000):
         tell(buffer, joints(f'wheel_{i}' if i else 'wheel' * 10**5, [0.0]))

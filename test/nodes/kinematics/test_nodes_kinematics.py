@@ -15,9 +15,9 @@ pytest.importorskip('rclpy')
 from arm import ARM, NAMES, ROBOT, Q
 from geometry_msgs.msg import PoseStamped, TwistStamped
 from numpy.testing import assert_allclose
-from ros_harness import client, running, tf2_for_nodes
+from ros_harness import LATCHED, client, running, tf2_for_nodes
 from tf2_msgs.msg import TFMessage
-from visualization_msgs.msg import MarkerArray
+from visualization_msgs.msg import Marker, MarkerArray
 
 from dynamics_ros.wire.conversions import (
     joint_state,
@@ -432,6 +432,16 @@ def test_a_bad_request_gets_its_code_and_its_reason(ros, case):
     assert response.result.code == code, response.result.message
     assert words in response.result.message
     assert not response.solution.name
+
+
+def test_a_refused_obstacle_is_told_as_it_is(ros):
+    pytest.importorskip('coal')
+    request, topic = asked(seed=seeded(Q), avoid_collisions=True), '/kinematics_node/obstacles'
+    ros.wait_for(
+        lambda: answer(ros, request).result.message.startswith('~/obstacles refused: '),
+        meanwhile=lambda: ros.publish(topic, MarkerArray(markers=[Marker(action=77)]), LATCHED),
+    )
+    ros.publish(topic, MarkerArray(markers=[Marker(action=Marker.DELETEALL)]))
 
 
 def test_a_target_in_a_frame_of_another_robot_comes_through_tf(ros):

@@ -192,6 +192,11 @@ REFUSED = {
         Code.FRAME_TRANSFORM_FAILURE,
         'nowhere',
     ),
+    'several poses, one without a link': (
+        {'pose_stamped_vector': [pose(TARGET)] * 2, 'ik_link_names': ['', 'tool0']},
+        Code.INVALID_LINK_NAME,
+        'one for each',
+    ),
     'constraints': (
         {'constraints': constraints(joint_constraints=[object()])},
         Code.INVALID_GOAL_CONSTRAINTS,

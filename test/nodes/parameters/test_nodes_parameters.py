@@ -262,7 +262,7 @@ def test_what_is_dumped_is_loaded_and_changes_nothing(ros, composed, node, tmp_p
     refused = load(ros, node, file)
     # Fixed at start: rclpy refuses these whatever their value is, as of every node.
     for name, reason in refused.items():
-        assert 'read-only' in reason, (name, reason)
+        assert 'is fixed at start; ' in reason, (name, reason)
         assert name.startswith((*AT_START, *OF_RCLPY)), name
     assert dump(ros, node) == before
 
@@ -299,7 +299,13 @@ def test_a_value_is_taken_in_the_type_of_its_parameter(ros, composed, node, name
         ('state_timeout', 'true', 'type'),
         ('friction.viscous', '[0, 0, down]', 'type'),
         ('friction.viscous', '[true, true, true]', 'type'),
-        ('gravity', '[0.0, 0.0, -1.62]', 'read-only'),
+        (
+            'gravity',
+            '[0.0, 0.0, -1.62]',
+            'fixed at start; use ~/set_gravity of dynamics_node, or start the node anew',
+        ),
+        ('payload.mass', '2.0', 'fixed at start; use ~/set_payload'),
+        ('backend', 'python', 'backend is fixed at start; start the node anew'),
     ],
 )
 def test_a_value_that_means_nothing_is_refused(ros, composed, name, text, words):
@@ -316,6 +322,7 @@ def test_the_parameter_robot_description_wins_over_the_topic(ros):
     ros.publish(topic, String(data=told), LATCHED)
     arguments = {'robot_description': given}
     with running('dynamics_node', DOMAIN, arguments, namespace='/wins') as process:
+        ros.wait_for(lambda: 'another robot than the parameter' in process.printed)
         ros.wait_for(lambda: ros.status('wins/dynamics_node').hardware_id == 'given')
         assert "robot 'told'" not in process.printed
         assert '1 degree of freedom' in process.printed

@@ -132,3 +132,10 @@ def test_another_payload_or_gravity_ends_a_goal_and_the_outputs_go_on(ros, actio
     assert answer.status == GoalStatus.STATUS_ABORTED
     assert 'changed during the watch' in answer.result.result.message
     set_gravity(ros, -9.81)
+
+
+def test_without_joint_states_it_ends_and_says_so(ros, actions):
+    nothing = itertools.repeat(None)
+    answer = result_of(ros, accepted(ros, actions, nothing, duration=0.5), nothing)
+    assert answer.status == GoalStatus.STATUS_ABORTED
+    assert 'samples make no window' in answer.result.result.message

@@ -61,6 +61,12 @@ def test_a_node_without_joint_states_says_who_publishes_them(ros):
     with node({'robot_description': pendulum('arm')}):
         waiting = f'silent: waiting for swing: {STATES} has'
         ros.wait_for_status(NODE, f'{waiting} no publisher, no message so far')
+        # A topic has one type in a participant.
+        with client(DOMAIN, 'wrong_client') as wrong:
+            wrong.publish(STATES, String())
+            types = 'of std_msgs/msg/String, not sensor_msgs/msg/JointState'
+            ros.wait_for_status(NODE, f'{waiting} 1 publisher {types}, no message so far')
+            assert ros.values(NODE)['reason'] == 'incompatible_publisher'
         one = ros.node.create_publisher(JointState, STATES, qos_profile_sensor_data)
         two = ros.node.create_publisher(JointState, STATES, 10)
         ros.wait_for_status(NODE, f'{waiting} 2 publishers, no message so far')
@@ -136,7 +142,13 @@ def test_a_node_takes_its_robot_from_a_file_and_not_from_the_topic(ros, tmp_path
     with node({'robot_description_file': str(tmp_path / 'none.urdf')}):
         status = ros.wait_for_status(NODE, 'robot_description_file')
         assert 'none.urdf' in status.message and 'No such file' in status.message
+        assert 'it is fixed at start: correct it and start the node anew' in status.message
         assert ros.values(NODE)['reason'] == 'change_refused'
+    ros.diagnostics.clear()
+    with node({'payload': {'frame': 'nose', 'mass': 1.0}}):
+        ros.publish('/left/robot_description', String(data=pendulum('arm')), LATCHED)
+        told = ros.wait_for_status(NODE, "refused: payload.frame: unknown frame 'nose'").message
+        assert 'fixed at start' in told
 
 
 def message(ros, **changed):
