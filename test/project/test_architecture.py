@@ -19,19 +19,19 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / 'dynamics_ros'
 
 LEDGER = {
-    'algorithms': (7445, 6900),
+    'algorithms': (7442, 6900),
     'bindings': (337, 300),
     'calibration': (1538, 1700),
     'collision': (852, 900),
     'commanding': (925, 600),
     'constraints': (1953, 1200),
-    'control': (2839, 2600),
-    'demo': (1437, 1100),
+    'control': (2835, 2600),
+    'demo': (1430, 1100),
     'doctor': (851, 500),
-    'estimation': (7471, 5300),
+    'estimation': (7511, 5300),
     'export': (929, 1000),
     'fleet': (1272, 1200),
-    'identification': (4943, 4700),
+    'identification': (4945, 4700),
     'inspect': (349, 400),
     'inverse_kinematics': (3243, 2500),
     'kernels': (6877, 6000),
@@ -48,7 +48,7 @@ LEDGER = {
     'wire': (2023, 1600),
     'launch': (59, 150),
     'files beside the rooms': (1360, 650),
-    'test': (45701, 45000),
+    'test': (45789, 45000),
 }
 """Lines of each room with its C and page sources: the most that are allowed now, and the budget.
 
