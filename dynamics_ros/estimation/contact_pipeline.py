@@ -34,6 +34,9 @@ WAITING = 'the first joint state is held until the next one arrives'
 FIRST_INTERVAL, SAME_INTERVAL = 1e-3, 0.2
 """Sample interval assumed until it has been measured [s]; relative change that is ignored."""
 
+LACKING = 10**9
+"""How long a joint counts as at rest after a state without its velocity [ns]."""
+
 CHECK_PERIOD = 100_000_000
 """Time between two samples of the slow checks, of efforts, residuals and friction [ns]."""
 
@@ -79,13 +82,15 @@ class ContactPipeline:
         self.samples = estimators.sample_filter(
             robot,
             values,
-            lambda *states: weak.observer.explains(*((x.time, x.q, x.v, x.effort) for x in states)),
+            lambda *states: weak._explains(*states),
         )
         self.estimated_state: RobotState | None = None
         self.observer = estimators.observer(robot, values)
-        # Observer while velocities are missing, the joints without, and the state before it.
-        self._partial, self._missing = self.observer, frozenset[str]()
+        # Observer while velocities are missing, stamps of the last states without them by joint
+        # [ns], and the state before; the observer of the last state.
+        self._partial, self._missing = self.observer, dict[str, int]()
         self._before: RobotState | None = None
+        self._used = self.observer
         model = self.observer.effort_model
         self.adaptation = estimators.adaptation(robot, values, model)
         self.estimator = estimators.wrench_estimator(robot, values, self.frames)
@@ -123,6 +128,7 @@ class ContactPipeline:
                 self.residuals.forget_friction()
             if ours.observer == theirs.observer:
                 model, self.observer = self.observer.effort_model, other.observer
+                self._used = self.observer
                 self.observer.change_robot(self.robot)
                 self.observer.change_effort_model(model)
                 if self.adaptation is not None and other.adaptation is not None:
@@ -181,10 +187,9 @@ class ContactPipeline:
         self.unavailable_reason = self.warning = ''
         observer, v, time, runs = self.observer, state.v, state.time, self.samples.effort_runs
         measured = v
-        if state.velocity_missing:
+        if state.velocity_missing or self._missing:
             observer, measured, v = self._without_velocity(state)
-        else:
-            self._before, self._missing = None, frozenset()
+        self._used = observer
         checks = self.checks_are_due(time)
         if checks:
             self.effort_check.add(time, state.q, v, state.effort)
@@ -206,15 +211,22 @@ class ContactPipeline:
     def _without_velocity(self, state: RobotState) -> tuple[MomentumObserver, Array, Array]:
         """Returns an observer, its velocities with zeros, and others from the state before."""
         before, self._before = self._before, state
-        lacking = self._missing.union(state.velocity_missing)
-        if lacking != self._missing:
+        seen = self._missing | dict.fromkeys(state.velocity_missing, state.time)
+        lacking = {x: at for x, at in seen.items() if 0 <= state.time - at < LACKING}
+        changed, self._missing = lacking.keys() != self._missing.keys(), lacking
+        if not lacking:
+            self._before = None
+            return self.observer, state.v, state.v
+        if changed:
             # The momentum of joints without velocity is not part of its balance; of those that
             # report one now and then neither, since each change is a start anew.
-            self._missing, self._partial = lacking, estimators.observer(self.robot, self.values)
+            self._partial = estimators.observer(self.robot, self.values)
+            self._partial.change_effort_model(self.observer.effort_model)
         names = [name for name in self.joint_names if name in lacking]
-        missing = [self.robot.joint_v_indices[name] for name in names]
         measured, v = state.v.copy(), state.v.copy()
-        measured[missing] = v[missing] = 0.0
+        measured[[self.robot.joint_v_indices[name] for name in names]] = 0.0
+        missing = [self.robot.joint_v_indices[name] for name in state.velocity_missing]
+        v[missing] = 0.0
         if before is not None and state.time > before.time:
             change = self.robot.difference(before.q, state.q)
             v[missing] = change[missing] / ((state.time - before.time) * 1e-9)
@@ -223,6 +235,15 @@ class ContactPipeline:
             text = 'by gravity alone, not valid in motion: no velocity of '
         self.warning = Explanation(Reason.VELOCITY_MISSING, text + ', '.join(names))
         return self._partial, measured, v
+
+    def _explains(self, *states: RobotState) -> bool:
+        """Whether the second of two states is explained better with the first one."""
+        lacking = [self.robot.joint_v_indices[name] for name in self._missing]
+        velocities = [x.v.copy() for x in states]
+        for v in velocities:
+            v[lacking] = 0.0
+        samples = [(x.time, x.q, v, x.effort) for x, v in zip(states, velocities, strict=True)]
+        return self._used.explains(*samples)
 
     def _compare(
         self, observer: MomentumObserver, raw: Array, state: RobotState, v: Array
@@ -296,12 +317,14 @@ class ContactPipeline:
         """Passes the adapted dry friction to the observer."""
         if self.adaptation is not None:
             model = self.observer.effort_model.with_values(coulomb=self.adaptation.coulomb)
-            self.observer.change_effort_model(model)
+            for one in (self.observer, self._partial):
+                one.change_effort_model(model)
 
     def _reject_efforts(self) -> None:
         """Reports why efforts are invalid; the observer restarts once they are valid again."""
         self.unavailable_reason = self.effort_watch.reason
         self.observer.reset()
+        self._partial.reset()
         self.tare.restart()
 
     def wrenches(
@@ -345,7 +368,7 @@ class ContactPipeline:
         self.observer.reset()
         self.samples.restart()
         self._before = self.external = None
-        self._missing = frozenset()
+        self._missing, self._used = {}, self.observer
         self.detector.reset()
         self.tare.restart()
 

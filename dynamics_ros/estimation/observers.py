@@ -359,7 +359,9 @@ class MomentumObserver:
         def step(*samples: Sample) -> float:
             stamp, memory = self.stamp, self.memory
             for time, q, v, effort in samples:
-                if stamp is None or time <= stamp or self._robot_changed:
+                if stamp is None or self._robot_changed:
+                    return 0.0
+                if not 0 < time - stamp <= self._max_gap_ns:
                     return 0.0
                 interval = (time - stamp) * 1e-9
                 _, memory = self.kernel.call(q, v, effort, memory, interval, self.settings)

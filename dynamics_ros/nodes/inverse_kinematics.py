@@ -413,9 +413,11 @@ class MoveItServices:
         poses = list(request.pose_stamped_vector) or [request.pose_stamped]
         several = request.pose_stamped_vector and request.ik_link_names
         links = list(several or [request.ik_link_name])
-        if len(links) != len(poses) or (several and not all(links)):
+        if len(links) != len(poses):
             problem = f'{len(links)} for {len(poses)} poses'
             raise InvalidArgumentError('ik_link_names', problem, 'one for each')
+        if len(links) > 1 and not all(links):
+            raise InvalidArgumentError('ik_link_names', 'an empty name', 'a link for each pose')
         asked, answer = ComputeInverseKinematics.Request(), ComputeInverseKinematics.Response()
         asked.target, *asked.other_targets = poses
         asked.frame, *asked.other_frames = links

@@ -175,8 +175,10 @@ def test_without_velocities_gravity_alone_is_left_and_it_says_so(panda):
     R = feed.pipeline.robot.forward_kinematics(state.q, estimate.expressed_in)[:3, :3]
     # What moves still, at the end of a step of the force, is felt as well.
     assert np.linalg.norm(R @ estimate.wrench[:3] - sample.force) < 0.05 * PUSH
-    # The momentum of all joints takes over as soon as there are velocities again.
+    # The momentum of all joints takes over a second after there are velocities again.
     feed.send(sample, stamp=sample.stamp + MILLISECOND)
+    assert feed.pipeline.warning
+    feed.send(sample, stamp=sample.stamp + 1001 * MILLISECOND)
     assert not feed.pipeline.warning
 
 
@@ -199,6 +201,26 @@ def test_a_gripper_without_velocities_leaves_the_arm_its_momentum(feed, free_mot
         feed.send(sample, v=v)
     # By gravity alone, 50 Nm of inertia would be felt.
     assert feed.published and feed.loudest < QUIET
+
+
+@pytest.mark.parametrize('gripper', [True, False])
+def test_a_velocity_that_is_missing_once_is_used_again_a_second_later(feed, free_motion, gripper):
+    for k, sample in enumerate(free_motion):
+        v = sample.v.copy()
+        v[[-1] * gripper + [2] * (k == 100)] = np.nan
+        feed.send(sample, v=v)
+    _, lacking, names = feed.pipeline.warning.partition('count as at rest; ')
+    assert bool(lacking) == gripper
+    assert feed.names[2] not in names
+
+
+def test_a_joint_without_every_second_velocity_leaves_an_estimate_for_each_state(panda):
+    feed = Feed(panda)
+    for k, sample in enumerate(panda.arm.run(0.4, panda.still, constant((0.6, -0.5, 0.62), 1.0))):
+        v = sample.v.copy()
+        v[[2] * (k % 2)] = np.nan
+        feed.send(sample, v=v)
+    assert len(feed.published) > 300
 
 
 def test_a_payload_that_is_made_known_is_followed_without_a_step(panda):

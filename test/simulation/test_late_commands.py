@@ -7,6 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from dynamics_ros.estimation import (
     ContactPipeline,
@@ -72,14 +73,14 @@ def led(simulated, stalled=(), push=None):
                 waiting = []
 
 
-def touched(simulated, samples):
+def touched(simulated, samples, lacking=()):
     """Times at which a contact is reported [ns]."""
     pipeline = ContactPipeline(simulated.robot, SETTINGS, TOOL)
     pipeline.compile(wait=True)
     nothing = np.zeros(simulated.robot.nv, dtype=bool)
     found = []
     for one in samples:
-        state = RobotState(10**9 + one.time, one.q, one.v, one.effort, (), (), (), nothing)
+        state = RobotState(10**9 + one.time, one.q, one.v, one.effort, lacking, (), (), nothing)
         external = pipeline.update(state)
         if external is not None and external.report.state is not ContactState.NONE:
             found.append(one.time)
@@ -99,9 +100,10 @@ def test_efforts_of_all_steps_between_two_samples_are_in_the_momentum():
     assert max(felt) < 0.01 * max(pulled)
 
 
-def test_commands_that_come_late_are_no_contact():
+@pytest.mark.parametrize('lacking', [(), ('wrist_3_joint',)])
+def test_commands_that_come_late_are_no_contact(lacking):
     simulated = arm()
-    assert touched(simulated, led(simulated, stalled=(600, 900))) == []
+    assert touched(simulated, led(simulated, stalled=(600, 900)), lacking) == []
 
 
 def test_a_push_that_begins_while_states_are_lost_is_felt_after():

@@ -195,7 +195,7 @@ REFUSED = {
     'several poses, one without a link': (
         {'pose_stamped_vector': [pose(TARGET)] * 2, 'ik_link_names': ['', 'tool0']},
         Code.INVALID_LINK_NAME,
-        'one for each',
+        'an empty name',
     ),
     'constraints': (
         {'constraints': constraints(joint_constraints=[object()])},
