@@ -212,7 +212,8 @@ def test_of_one_publisher_what_is_late_is_dropped_and_all_else_answered(offsets)
     assert_allclose(timeline.at(timeline.moment), truth(START + newest * MS))
 
 
-def test_one_message_of_long_ago_is_dropped_and_three_in_a_row_are_a_clock_set_back():
+@pytest.mark.parametrize('forgotten', [[], [0]])
+def test_one_message_of_long_ago_is_dropped_and_three_in_a_row_are_a_clock_set_back(forgotten):
     timeline = new_timeline()
     tell(timeline, START)
     old = START - 2 * JUMP_NS
@@ -221,6 +222,8 @@ def test_one_message_of_long_ago_is_dropped_and_three_in_a_row_are_a_clock_set_b
             assert tell(timeline, old + k) is None
         assert tell(timeline, timeline.newest + MS) is not None
     newest = timeline.newest
+    # What was forgotten takes any stamp, and the others are old all the same.
+    timeline.forget(np.array(forgotten, dtype=np.intp))
     answers = [tell(timeline, old + k) for k in range(MIN_OLD_MESSAGES + 1)]
     assert answers == [None, None, old + 2, old + 3]
     assert timeline.jumps.count == 1

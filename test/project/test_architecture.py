@@ -28,7 +28,7 @@ LEDGER = {
     'control': (2835, 2600),
     'demo': (1430, 1100),
     'doctor': (851, 500),
-    'estimation': (7536, 5300),
+    'estimation': (7537, 5300),
     'export': (929, 1000),
     'fleet': (1272, 1200),
     'identification': (4945, 4700),
@@ -48,7 +48,7 @@ LEDGER = {
     'wire': (2023, 1600),
     'launch': (59, 150),
     'files beside the rooms': (1360, 650),
-    'test': (45815, 45000),
+    'test': (45818, 45000),
 }
 """Lines of each room with its C and page sources: the most that are allowed now, and the budget.
 

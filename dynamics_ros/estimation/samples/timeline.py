@@ -155,10 +155,10 @@ class ClockJumps:
             self._any_old = bool(self._in_a_row.any())
 
     def jumped(self, which: Indices, before: int, stamp: int) -> bool:
-        """Whether the clock was set back, to be called for a message with old values only.
+        """Whether the clock was set back, to be called for old values.
 
         Args:
-            which: quantities in the message.
+            which: quantities with old values in a message.
             before: newest stamp so far [ns].
             stamp: stamp of the message [ns].
         """
@@ -304,6 +304,10 @@ class Timeline:
             stamps = self.stamps[which]
             self.changes += bool((stamps == NEVER).any())
             late = stamps > stamp
+            # A value that was forgotten takes any stamp, so that not all have to be late.
+            if late.any() and self.jumps.jumped(which[late], self.newest, stamp):
+                self.set_back()
+                return self.store(which, values, stamp, message)
             if late.all():
                 return None
             self.dropped += bool(late.any())
@@ -346,9 +350,6 @@ class Timeline:
                 all are known.
         """
         publisher = self.store(which, values, stamp, message)
-        if publisher is None and self.jumps.jumped(which, self.newest, stamp):
-            self.set_back()
-            publisher = self.store(which, values, stamp, message)
         if publisher is None:
             self.dropped += 1
             return
