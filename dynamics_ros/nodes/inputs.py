@@ -148,6 +148,10 @@ class JointStateInput:
         return take_waiting(subscription, max_count)
 
 
+CHECK_PERIOD = 0.2
+"""Period between two queries of the ROS graph for a topic [s]."""
+
+
 def describe_publishers(node: Node, name: str) -> Explanation:
     """Return how many publishers a topic has, with another code if none can be received.
 
@@ -279,6 +283,7 @@ class RobotInputs:
         self.joint_states = Meter(node)
         self.rate = 0.0
         self.received_any = False
+        self._described: dict[str, tuple[float, Explanation]] = {}
         self.doubts = InputCheck(node.get_logger().warning)
         self._warnings = RateLimit()
         self.incoming = JointStateInput(
@@ -415,8 +420,16 @@ class RobotInputs:
         return waiting_for(self.buffer, topic, self.received_any, describe)
 
     def describe_publishers(self, topic: str) -> Explanation:
-        """Return how many publishers a topic has, as ``describe_publishers``."""
-        return describe_publishers(self._node, topic)
+        """Return how many publishers a topic has, as ``describe_publishers``.
+
+        The graph is queried once per ``CHECK_PERIOD``, however many messages are refused.
+        """
+        now = time.monotonic()
+        expires, text = self._described.get(topic, (now, None))
+        if text is None or now >= expires:
+            text = describe_publishers(self._node, topic)
+            self._described[topic] = now + CHECK_PERIOD, text
+        return text
 
     def describe_stopped(self) -> Explanation:
         """Return a message that names the input that has stopped, with its publishers."""

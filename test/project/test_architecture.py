@@ -38,7 +38,7 @@ LEDGER = {
     'launching': (334, 200),
     'model': (3746, 3100),
     'multibody': (2630, 2500),
-    'nodes': (9030, 6300),
+    'nodes': (9043, 6300),
     'page': (838, 700),
     'parameters': (1017, 900),
     'recordings': (1348, 1500),
