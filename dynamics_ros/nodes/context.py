@@ -303,7 +303,9 @@ class RobotChanges:
                         expected = 'what the robot carries'
                         raise InvalidArgumentError(', '.join(values), problem, expected)
                 built, complete = await threads.submit(threads.changes, build)
-                if built is not None:
+                # Executors resume coroutines in any order: an older robot replaces no newer one.
+                newest = context.built
+                if built is not None and (newest is None or newest.number < built.number):
                     context.adopt(built)
                 if not complete:
                     await threads.until(lambda: False, STEP_TIME)

@@ -172,12 +172,14 @@ class Built:
         robot: the robot, with gravity and payload.
         description: contents of the description.
         prepared: results of ``prepare`` of the components.
+        number: how many robots had been built before.
     """
 
     request: RobotRequest
     robot: Robot
     description: Description
     prepared: Sequence[Any] = ()
+    number: int = 0
 
     def details(self) -> dict[str, str]:
         """Return robot, payload, gravity and kernels, for diagnostics."""
@@ -211,7 +213,7 @@ def make_robot(request: RobotRequest, latest: Built | None = None) -> Built:
         DynamicsRosError: the request is invalid.
     """
     if latest is not None and latest.request == request:
-        return replace(latest)
+        return replace(latest, number=latest.number + 1)
     parameters = request.parameters
     if latest is not None and latest.request.description == request.description:
         robot, description = latest.robot, latest.description
@@ -239,7 +241,7 @@ def make_robot(request: RobotRequest, latest: Built | None = None) -> Built:
         raise UnknownFrameError('payload.frame', payload.frame, robot.frame_names)
     inertia = payload.mass, payload.center_of_mass, payload.inertia_matrix()
     robot = robot.with_payload(payload.frame if payload.mass else None, *inertia)
-    return Built(request, robot, description)
+    return Built(request, robot, description, number=latest.number + 1 if latest else 0)
 
 
 def check_payload(payload: PayloadParameters, robot: Robot, largest: float) -> None:

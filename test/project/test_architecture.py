@@ -38,7 +38,7 @@ LEDGER = {
     'launching': (334, 200),
     'model': (3746, 3100),
     'multibody': (2630, 2500),
-    'nodes': (9043, 6300),
+    'nodes': (9047, 6300),
     'page': (838, 700),
     'parameters': (1017, 900),
     'recordings': (1348, 1500),
@@ -48,7 +48,7 @@ LEDGER = {
     'wire': (2023, 1600),
     'launch': (59, 150),
     'files beside the rooms': (1360, 650),
-    'test': (45818, 45000),
+    'test': (45846, 45000),
 }
 """Lines of each room with its C and page sources: the most that are allowed now, and the budget.
 

@@ -28,6 +28,7 @@ from dynamics_ros import Robot
 from dynamics_ros.kernels.process import compile_process
 from dynamics_ros.nodes.executables import build_composed
 from dynamics_ros.nodes.guarded_node import GuardedNode
+from dynamics_ros.parameters.dynamics import PayloadParameters
 from dynamics_ros_msgs.msg import ExternalWrench
 
 pytestmark = pytest.mark.ros
@@ -194,3 +195,29 @@ def test_swaps_leave_no_robot_thread_or_file_behind(robots, rig, backend):
                 assert threads <= few_threads + 1  # the one that compiles comes and goes
             assert bool(rig.heard) == listeners
             rig.heard.clear()
+
+
+@pytest.mark.parametrize('backend', ['python'])
+def test_a_payload_stays_however_late_the_robot_before_it_arrives(rig, monkeypatch):
+    rig.swap(1)
+    threads, jobs = rig.context.threads, []
+    submit = threads.submit
+
+    def held(worker, function):
+        """A job whose result the test hands over: executors resume coroutines in any order."""
+        jobs.append((submit(worker, function), threads.future()))
+        return jobs[-1][1]
+
+    monkeypatch.setattr(threads, 'submit', held)
+    payload = PayloadParameters('rod', 1.0)
+    changes = [
+        rig.context.changes.change('robot_description', description=arm(2)),
+        rig.context.changes.change('payload', payload=payload),
+    ]
+    rig.spin_until(lambda: len(jobs) == 2 and all(job.done() for job, _ in jobs))
+    for (job, waiting), change in reversed(list(zip(jobs, changes, strict=True))):
+        waiting.set_result(job.result())
+        threads.resume()
+        rig.spin_until(change.done)
+    assert rig.context.built.request.payload == payload
+    assert rig.name == 'arm2'
