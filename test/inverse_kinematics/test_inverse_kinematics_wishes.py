@@ -14,7 +14,7 @@ from scipy.spatial.transform import Rotation
 
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
-from dynamics_ros.errors import InvalidArgumentError, UnknownJointError
+from dynamics_ros.errors import InvalidArgumentError
 
 TOLERANCE = 1e-5
 """Default of the solver [m, rad]."""
@@ -188,34 +188,6 @@ def test_a_hundred_times_smaller_robot_is_solved_in_the_same_number_of_steps():
         assert first.success and second.success
         assert first.iterations == second.iterations
         assert second.q == pytest.approx(first.q, abs=1e-6)
-
-
-@pytest.mark.parametrize(
-    ('argument', 'options'),
-    [
-        ('slack', {'slack': [0.0] * 5}),
-        ('slack', {'slack': -1.0}),
-        ('slack', {'slack': np.inf}),
-        ('slack', {'slack': np.nan}),
-        ('locked_joints', {'locked_joints': ['elbow']}),
-        ('joint_weights', {'joint_weights': {'elbow': 1.0}}),
-        ('joint_weights', {'joint_weights': {'panda_joint1': 0.0}}),
-        ('joint_weights', {'joint_weights': {'panda_joint1': np.nan}}),
-        ('posture', {'posture': 'upright'}),
-        ('posture', {'posture': np.zeros(3)}),
-        ('frame', {'frame': []}),
-        ('target', {'frame': [HAND, 'panda_link5']}),
-        ('random_seed', {'random_seed': -1}),
-    ],
-)
-def test_a_bad_wish_is_named(panda, argument, options):
-    arguments = {'target': panda.forward_kinematics(BENT, HAND), 'frame': HAND} | options
-    with pytest.raises(InvalidArgumentError) as refused:
-        panda.inverse_kinematics(**arguments)
-    assert refused.value.argument == argument
-    if options.get('locked_joints'):
-        assert isinstance(refused.value, UnknownJointError)
-        assert 'panda_joint1' in str(refused.value)
 
 
 def narrowed(robot, share):

@@ -162,6 +162,14 @@ NEWCOMER = {
         lambda: ROBOT.gravity([[0.0] * 7, [0.0]]),
         r'^q: rows of different lengths; expected shape \(..., 7\)',
     ),
+    'a wrong joint': (
+        lambda: Robot.from_urdf(ARM, locked_joints={'elbow': 0.0}),
+        r"unknown joint 'elbow'.*elbow_pitch",
+    ),
+    'a kernel that there is not': (
+        lambda: ROBOT.kernel('mass_matrx'),
+        r"unknown name 'mass_matrx'.*mass_matrix",
+    ),
     'a column': (
         lambda: ROBOT.gravity(Q[:, None]),
         r'^q: shape \(7, 1\); expected shape \(..., 7\)',
@@ -169,6 +177,10 @@ NEWCOMER = {
     'a position as the target': (
         lambda: ROBOT.inverse_kinematics([0.3, 0.0, 0.5]),
         r'^target: shape \(3,\); expected shape \(4, 4\), \(position, quaternion x y z w\)',
+    ),
+    'one pose for two frames': (
+        lambda: ROBOT.inverse_kinematics(X, [TOOL, 'hand_link']),
+        r'^target: shape \(4, 4\); expected ',
     ),
     'a missing extra': (
         lambda: Robot.from_name('ur5e'),

@@ -17,7 +17,6 @@ from dynamics_ros.errors import (
     DynamicsRosError,
     InvalidArgumentError,
     ModelError,
-    UnknownFrameError,
     UnknownOptionError,
 )
 from dynamics_ros.multibody.large_robots import check_kernels, is_large
@@ -160,23 +159,6 @@ def test_wrong_arguments_are_named_with_what_is_expected(arm, call, words):
         call(arm, np.zeros(7))
     for word in words:
         assert word.lower() in str(error.value).lower()
-
-
-@pytest.mark.parametrize(
-    'call',
-    [
-        lambda robot, q: robot.forward_kinematics(q, 'tool'),
-        lambda robot, q: robot.jacobian(q, 'tool'),
-        lambda robot, q: robot.frame_velocity(q, q, 'tool'),
-        lambda robot, q: robot.inverse_dynamics(q, q, q, {'tool': np.zeros(6)}),
-        lambda robot, q: robot.with_payload('tool', 1.0),
-    ],
-)
-def test_an_unknown_frame_is_answered_with_the_names_nearest_to_it(arm, call):
-    with pytest.raises(UnknownFrameError) as error:
-        call(arm, np.zeros(7))
-    assert error.value.name == 'tool'
-    assert 'tool0' in str(error.value)
 
 
 def test_a_quaternion_that_is_not_of_unit_length_is_refused(legged):

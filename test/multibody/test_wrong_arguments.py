@@ -18,6 +18,8 @@ from dynamics_ros.errors import (
     DynamicsRosError,
     FixedAttributeError,
     InvalidArgumentError,
+    UnknownFrameError,
+    UnknownJointError,
     UnknownNameError,
 )
 from dynamics_ros.multibody import end_effector
@@ -149,15 +151,27 @@ def test_a_wrong_argument_is_told(function, required, argument):
                 assert np.isfinite(part).all(), kind
 
 
+def pose(**changes):
+    """A pose with other numbers on its diagonal, or NaN."""
+    X = np.diag([changes.get(name, 1.0) for name in 'xyzw'])
+    X[:3, 3] = 0.3, changes.get('place', 0.2), 0.5
+    return X
+
+
 @pytest.mark.parametrize(
     ('option', 'values'),
     [
+        ('target', ['home', np.eye(3), [[1.0, 0.0], [0.0]], np.eye(4) + 0.5j, pose(place=np.nan)]),
+        ('target', [pose()[None] + 0.5j, pose(z=-1.0), pose(x=1.1), pose(w=2.0), 2.0 * np.eye(4)]),
+        ('frame', ['tool1', 'base_link', []]),
+        ('seed', [[[1.0, 0.0], [0.0]], Q + 0.5j, np.zeros(5), np.full(7, np.nan)]),
         ('locked_joints', ['elbow_pitch', 3, np.array(['elbow_pitch', 'wrist_pitch']), [3], len]),
         ('joint_weights', [[1.0], 3, np.ones(7), {'elbow_pitch': 'a'}, {'elbow_pitch': None}]),
-        ('slack', ['a', np.ones(5), [np.nan] * 6, {}]),
+        ('joint_weights', [{'elbow': 1.0}, {'elbow_pitch': 0.0}, {'elbow_pitch': np.nan}]),
+        ('slack', ['a', np.ones(5), [np.nan] * 6, {}, -1.0, np.inf, np.nan]),
         ('posture', ['middle', np.ones(6), [np.nan] * 7, {}]),
-        ('position_tolerance', [[1e-5], np.ones(3), 'a', -1.0, np.nan, 10**400]),
-        ('rotation_tolerance', [[1e-5], {}, 0.0]),
+        ('position_tolerance', [[1e-5], np.ones(3), 'a', 0.0, -1.0, np.nan, 10**400]),
+        ('rotation_tolerance', [[1e-5], {}, 0.0, np.nan]),
         ('position_only', [[True], 'yes', np.ones(2), 1]),
         ('timeout', [0.0, -1.0, np.inf, 'a', [1.0]]),
         ('max_restarts', [-1, 1.5, 'a', None]),
@@ -166,9 +180,32 @@ def test_a_wrong_argument_is_told(function, required, argument):
     ],
 )
 def test_a_wrong_option_of_inverse_kinematics_is_told(option, values):
+    methods = [ARM.inverse_kinematics, ARM.all_inverse_kinematics]
     for value in values:
-        with pytest.raises(InvalidArgumentError, match=f'^{option}'):
-            ARM.inverse_kinematics(TARGET, 'tool0', **{option: value})
+        for method in methods[: 1 if option in ('position_only', 'supports', 'posture') else 2]:
+            with pytest.raises(InvalidArgumentError, match=f'^{option}') as refused:
+                method(**{'target': TARGET, 'frame': 'tool0', option: value})
+            assert refused.value.argument.startswith(option)
+
+
+@pytest.mark.parametrize(
+    ('error', 'call', 'nearest'),
+    [
+        (UnknownFrameError, lambda: ARM.inverse_kinematics(TARGET, 'tool'), 'tool0'),
+        (UnknownFrameError, lambda: ARM.inverse_dynamics(Q, Q, Q, {'tool': [0.0] * 6}), 'tool0'),
+        (UnknownFrameError, lambda: ARM.with_payload('tool', 1.0), 'tool0'),
+        (UnknownJointError, lambda: ARM.with_locked({'elbow': 0.0}), 'elbow_pitch'),
+        (
+            UnknownJointError,
+            lambda: ARM.inverse_kinematics(TARGET, 'tool0', locked_joints=['elbow']),
+            'elbow_pitch',
+        ),
+    ],
+)
+def test_an_unknown_name_is_answered_with_those_nearest_to_it(error, call, nearest):
+    with pytest.raises(error, match=nearest) as refused:
+        call()
+    assert refused.value.name in ('tool', 'elbow')
 
 
 @pytest.mark.parametrize(

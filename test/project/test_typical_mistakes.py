@@ -3,7 +3,8 @@
 """Typical mistakes, each with the one line that a user gets: it names the thing and the cure.
 
 What nodes say of the graph around them comes with its cure from `doctor` (test_doctor_checks.py),
-and what is odd about a description from `inspect`; test_command_lines.py has arguments of nodes.
+and what is odd about a description from `inspect`; test_command_lines.py has arguments of nodes,
+test/multibody/test_natural_calls.py calls of the library.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from dynamics_ros import Robot, tools
@@ -22,11 +22,6 @@ from dynamics_ros.model.mesh_file import resolve_mesh
 from dynamics_ros.nodes.robot_request import read_description
 
 ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
-
-
-@pytest.fixture(scope='module')
-def arm():
-    return Robot.from_urdf(ARM, backend='python')
 
 
 def line_of(call):
@@ -74,62 +69,6 @@ def test_a_mesh_of_a_package_that_is_not_sourced():
     line = line_of(lambda: resolve_mesh('package://arm_description/meshes/link.stl'))
     assert "'package://arm_description/meshes/link.stl'" in line
     assert "source the workspace that has the package 'arm_description'" in line
-
-
-# --- the library --------------------------------------------------------------------------------
-
-CALLS = {
-    'a wrong frame': (
-        lambda arm, q: arm.forward_kinematics(q, 'tool_0'),
-        "unknown frame 'tool_0'",
-        'tool0',
-    ),
-    'a wrong joint': (
-        lambda arm, q: Robot.from_urdf(ARM, locked_joints={'elbow': 0.0}),
-        "unknown joint 'elbow'",
-        'elbow_pitch',
-    ),
-    'joints of another robot': (lambda arm, q: arm.gravity(q[:6]), 'q: shape (6,)', '(..., 7)'),
-    'a position that is missing': (
-        lambda arm, q: arm.gravity([0.0] * 6 + [np.nan]),
-        'q: nan at [6]',
-        'finite',
-    ),
-    'a pose of seven numbers without a quaternion': (
-        lambda arm, q: arm.inverse_kinematics(np.ones(7), 'tool0'),
-        'target: a quaternion of length 2',
-        'a unit quaternion (x, y, z, w)',
-    ),
-    'a quaternion and a position': (
-        lambda arm, q: arm.inverse_kinematics(([0, 0, 0, 1], [0, 0, 1]), 'tool0'),
-        'target: a quaternion before its position',
-        '(position, quaternion x y z w)',
-    ),
-    'an option of another library': (
-        lambda arm, q: arm.inverse_kinematics(np.eye(4), 'tool0', tolerance=1e-3),
-        'tolerance: no such option',
-        'rotation_tolerance',
-    ),
-    'a force as a wrench': (
-        lambda arm, q: arm.inverse_dynamics(q, q, q, {'tool0': [0, 0, 10]}),
-        "external_wrenches['tool0']: shape (3,)",
-        '(..., 6)',
-    ),
-    'a kernel that there is not': (
-        lambda arm, q: arm.kernel('mass_matrx'),
-        "unknown name 'mass_matrx'",
-        'mass_matrix',
-    ),
-}
-
-
-@pytest.mark.parametrize('mistake', CALLS)
-def test_a_call_that_cannot_be_right(mistake, arm):
-    call, thing, cure = CALLS[mistake]
-    line = line_of(lambda: call(arm, np.zeros(7)))
-    assert thing in line
-    assert cure in line
-    assert '\n' not in line
 
 
 # --- tools --------------------------------------------------------------------------------------
