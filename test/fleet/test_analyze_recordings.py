@@ -14,6 +14,12 @@ pytest.importorskip('rclpy')
 pytest.importorskip('rosbags')
 pytest.importorskip('pyarrow')
 
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
 import pyarrow
 import pyarrow.dataset
 import scipy.signal
@@ -30,7 +36,7 @@ from benchmarks.recordings_fleet import (
     record,
 )
 from dynamics_ros.fleet.analysis import Task, analyze_all
-from dynamics_ros.fleet.command import main
+from dynamics_ros.fleet.command import cluster, main
 from dynamics_ros.fleet.report import findings
 from dynamics_ros.fleet.results import EVENTS, SUMMARY, Bag, find_bags
 from dynamics_ros.fleet.statistics import low_pass
@@ -202,6 +208,25 @@ def test_results_do_not_depend_on_order_or_number_of_workers(fleet, results, tmp
                     assert value == other[key]
 
 
+@pytest.mark.slow
+def test_processes_of_a_local_cluster(fleet, results, tmp_path):
+    distributed = pytest.importorskip('distributed')
+    expected = {(row['robot'], row['bag']): row for row in rows(results, SUMMARY)}
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as local,
+        cluster(local.scheduler_address) as executor,
+    ):
+        task = Task(output=tmp_path / 'two')
+        summaries = list(analyze_all(task, find_bags([str(fleet)]), executor=executor))
+    assert {(row['robot'], row['bag']) for row in summaries} == set(expected)
+    for row in summaries:
+        for key in ('friction', 'residual_rms', 'rate'):
+            other = expected[row['robot'], row['bag']][key]
+            np.testing.assert_allclose(row[key], other, rtol=1e-12)
+
+
 def test_the_low_pass_of_blocks_is_that_of_scipy():
     decay, parts = np.array([0.0, 0.3, 0.99, 1.0]), []
     values = last = np.random.default_rng(1).normal(size=(136, 4, 3))
@@ -212,3 +237,62 @@ def test_the_low_pass_of_blocks_is_that_of_scipy():
         first = d * values[:1, row]
         expected, _ = scipy.signal.lfilter([1.0 - d], [1.0, -d], values[:, row], axis=0, zi=first)
         np.testing.assert_allclose(np.concatenate(parts)[:, row], expected, rtol=0.0, atol=1e-13)
+
+
+MARCH, JUNE = 1_772_400_000 * 10**9, 1_780_300_000 * 10**9
+"""ns: stamps in March and June 2026."""
+
+
+def test_results_are_not_written_into_a_file_or_a_recording(tmp_path, capsys):
+    file, recording = tmp_path / 'file', tmp_path / 'arm' / 'day'
+    file.write_text('')
+    record(FleetRobot.of(), Recorded(recording, 'mcap', 1.0, 50.0))
+    for output, words in ((file, 'is not a folder'), (recording, 'is a recording')):
+        before = sorted(tmp_path.rglob('*'))
+        assert main([str(tmp_path / 'arm'), '--output', str(output)]) != 0
+        printed = capsys.readouterr().err
+        assert words in printed, printed
+        assert 'Traceback' not in printed
+        assert sorted(tmp_path.rglob('*')) == before
+    assert main([str(tmp_path / 'arm'), '--output', str(tmp_path / 'out'), '--jobs', '0']) != 0
+    assert '-1 for one per core' in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_the_query_of_the_documentation_names_the_robot_whose_friction_rose(tmp_path):
+    pytest.importorskip('duckdb')
+    for name, factor in (('sound', 1.0), ('worn', 1.3)):
+        for begin, factors in ((MARCH, {}), (JUNE, {1: factor})):
+            for k in range(2):
+                path = tmp_path / 'fleet' / name / f'{begin}-{k}'
+                day = begin + k * DAY
+                record(FleetRobot.of(factors), Recorded(path, 'mcap', 8.0, 100.0, day, seed=k))
+    main([str(tmp_path / 'fleet'), '--output', str(tmp_path / 'results'), '--jobs', '1'])
+    text = (Path(__file__).parents[2] / 'docs' / 'recordings.md').read_text()
+    (query,) = re.findall(r'```sql\n(.*?)```', text, re.DOTALL)
+    rows = answer(f'import duckdb\nprint(duckdb.sql({query!r}).fetchall())', tmp_path)
+    ((robot, joint, march, today),) = ast.literal_eval(rows)
+    assert (robot, joint) == ('worn', 'shoulder_pitch')
+    assert today > 1.2 * march > 0.0
+
+
+def test_another_executor_is_called_as_the_documentation_says(tmp_path):
+    for name in ('one', 'two'):
+        recorded = Recorded(tmp_path / 'fleet' / name / 'day', 'mcap', 4.0, 100.0, MARCH)
+        record(FleetRobot.of(), recorded)
+    text = (Path(__file__).parents[2] / 'docs' / 'recordings.md').read_text()
+    (program,) = (x for x in re.findall(r'```py\n(.*?)```', text, re.DOTALL) if 'MPI' in x)
+    pool = 'import sys, types, concurrent.futures as futures\nsys.modules.update(mpi4py=None)\n'
+    module = 'types.SimpleNamespace(MPIPoolExecutor=futures.ThreadPoolExecutor)'
+    stand_in = f"{pool}sys.modules['mpi4py.futures'] = {module}\n"
+    printed = answer(f'{stand_in}{program}\nprint([one["robot"] for one in summaries])', tmp_path)
+    assert sorted(ast.literal_eval(printed.splitlines()[-1])) == ['one', 'two']
+    assert (tmp_path / 'results' / 'summary').is_dir()
+
+
+def answer(program, folder):
+    """What a program prints that runs in a folder, in a process of its own."""
+    run = subprocess.run(
+        [sys.executable, '-c', program], cwd=folder, capture_output=True, text=True, check=True
+    )
+    return run.stdout

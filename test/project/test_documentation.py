@@ -1,16 +1,19 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What the documents show is there and works."""
+"""What the documents show is there and works; their Python runs as it stands."""
 
 from __future__ import annotations
 
 import inspect
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 import yaml
+from documents import blocks
 
+from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
 from dynamics_ros.algorithms.quantity import DEFINITIONS
 
@@ -101,3 +104,55 @@ def test_every_citation_is_in_the_references(source):
 @pytest.mark.parametrize('document', DOCUMENTS, ids=lambda path: path.name)
 def test_no_document_carries_a_path_of_one_machine(document):
     assert not re.search(r'(?<![\w.])/(?:home|root|tmp|work)/', document.read_text())
+
+
+WITH_PYTHON = [
+    f'docs/{name}.md'
+    for name in (
+        *('collision', 'constraints', 'control', 'estimation'),
+        *('export', 'kernels', 'library', 'spatial'),
+    )
+]
+"""Pages whose Python runs, one block after the other."""
+
+
+ELSEWHERE = {
+    ('docs/kernels.md', 'py'): 'test/bindings',
+    ('docs/recordings.md', 'py'): 'test/fleet/test_analyze_recordings.py',
+    ('docs/recordings.md', 'sql'): 'test/fleet/test_analyze_recordings.py',
+    ('docs/tools.md', 'text'): 'test/inspect, test/doctor',
+    ('README.md', 'python'): 'test/project/test_wheel.py',
+    ('README.md', 'bash'): 'test/project/test_documentation_commands.py',
+    ('CONTRIBUTING.md', 'bash'): 'test/project/test_documentation_commands.py',
+    ('docs/contributing.md', 'bash'): 'test/project/test_first_changes.py',
+    ('docs/contributing.md', 'diff'): 'test/project/test_first_changes.py',
+    ('docs/contributing.md', 'python'): 'test/project/test_first_changes.py',
+    ('docs/notebooks/index.md', 'bash'): 'test/project/test_documentation_commands.py',
+}
+"""Page and language of blocks that other tests run or look up; those of tutorials are theirs."""
+
+
+def test_all_code_of_documents_has_a_test():
+    pages = [ROOT / 'README.md', ROOT / 'CONTRIBUTING.md', *(ROOT / 'docs').rglob('*.md')]
+    found = {
+        (str(page.relative_to(ROOT)), block.language)
+        for page in pages
+        if page.parent.name != 'tutorials'
+        for block in blocks(page)
+        if not block.language.startswith('{') and 'GroupAction' not in block.text
+    }
+    assert found == {*((page, 'python') for page in WITH_PYTHON), *ELSEWHERE}
+
+
+@pytest.mark.parametrize('document', WITH_PYTHON)
+def test_the_python_of_a_document_runs(document, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for folder in ('examples', 'urdf'):
+        (tmp_path / folder).symlink_to(ROOT / folder)
+    shutil.copy(urdf_path('anymal'), 'anymal.urdf')
+    names: dict[str, object] = {}
+    for block in blocks(ROOT / document, 'python'):
+        if 'GroupAction' in block.text:  # a launch file
+            continue
+        # Pads the block, so that an error has the line of the document.
+        exec(compile('\n' * (block.line - 1) + block.text, document, 'exec'), names)

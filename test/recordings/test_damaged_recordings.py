@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings and parameter files that are damaged: one line names the fault and the cure."""
+"""Recordings that are damaged or end by a signal: one line names the fault and the cure."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import pytest
 
 pytest.importorskip('rclpy')
 pytest.importorskip('rosbags')
+
+import signal
 
 import lz4.frame
 from rclpy.serialization import serialize_message
@@ -28,10 +30,12 @@ from std_msgs.msg import String
 
 from dynamics_ros import Robot
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
-from dynamics_ros.recordings import bag
+from dynamics_ros.files import completed
+from dynamics_ros.recordings import bag, command
 from dynamics_ros.recordings.bag import Recording, RecordingError, RecordingWriter
-from dynamics_ros.recordings.command import main
+from dynamics_ros.recordings.command import SIGNALS, interrupted_by_signals, main
 from dynamics_ros.recordings.settings import read_parameters
+from dynamics_ros.recordings.states import recorded_description
 from dynamics_ros_msgs.msg import Payload
 
 pytestmark = pytest.mark.ros
@@ -168,3 +172,86 @@ class TestWhatDecompressesToMuch:
         os.mkfifo(tmp_path / 'pipe.mcap')
         with pytest.raises(RecordingError, match='is a pipe or device'):
             Recording(tmp_path / 'pipe.mcap')
+
+
+@pytest.mark.parametrize('number', SIGNALS)
+def test_a_signal_interrupts_and_its_handler_is_restored(number):
+    def work():
+        with interrupted_by_signals():
+            os.kill(os.getpid(), number)
+            signal.pause()
+
+    before = signal.getsignal(number)
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert signal.getsignal(number) is before
+
+
+@pytest.mark.parametrize('number', SIGNALS)
+def test_an_estimation_that_is_ended_leaves_no_partial_recording(
+    tmp_path, monkeypatch, capsys, number
+):
+    def ended(options):
+        with completed(options.output) as partial:
+            partial.mkdir()
+            os.kill(os.getpid(), number)
+            signal.pause()
+
+    monkeypatch.setattr(command, 'estimate', ended)
+    assert command.main(['bag', '--output', str(tmp_path / 'out')]) == command.INTERRUPTED
+    assert list(tmp_path.iterdir()) == []
+    assert 'interrupted; nothing is written' in capsys.readouterr().err
+
+
+def described(path, messages):
+    with RecordingWriter(path, 'mcap') as writer:
+        for topic, time, text in messages:
+            message = JointState() if text is None else String(data=text)
+            writer.write(topic, type(message), time, message)
+    return path
+
+
+@pytest.mark.parametrize(
+    ('messages', 'joint_states', 'expected'),
+    [
+        (
+            [
+                ('/robot_description', 1, 'old'),
+                ('/robot_description', 2, 'new'),
+                ('/joint_states', 3, None),
+                ('/robot_description', 4, 'late'),
+            ],
+            '/joint_states',
+            'new',
+        ),
+        ([('/joint_states', 3, None), ('/robot_description', 4, 'late')], '/joint_states', 'late'),
+        (
+            [
+                ('/left/robot_description', 1, 'left'),
+                ('/right/robot_description', 2, 'right'),
+                ('/left/joint_states', 3, None),
+                ('/right/joint_states', 3, None),
+            ],
+            '/left/joint_states',
+            'left',
+        ),
+        (
+            [
+                ('/robot_description', 1, 'whole'),
+                ('/right/robot_description', 2, 'right'),
+                ('/left/joint_states', 3, None),
+            ],
+            '/left/joint_states',
+            'whole',
+        ),
+    ],
+)
+def test_the_newest_description_before_the_data_counts(tmp_path, messages, joint_states, expected):
+    with Recording(described(tmp_path / 'bag', messages)) as recording:
+        assert recorded_description(recording, joint_states) == expected
+
+
+def test_without_a_description_the_option_is_named(tmp_path):
+    path = described(tmp_path / 'bag', [('/joint_states', 3, None)])
+    with Recording(path) as recording, pytest.raises(RecordingError, match='--robot FILE'):
+        recorded_description(recording, '/joint_states')
