@@ -92,7 +92,9 @@ def installed(need: str) -> bool:
 NODES = re.compile(r'\b(ros_harness|rclpy|benchmarks\.timing)\b')
 """What a file names that waits for processes of its own, or measures them."""
 
-MOVING = re.compile(r'\b(impedance_harness|servo_harness|robot_simulator|dynamics_ros\.demo)\b')
+MOVING = re.compile(
+    r"\b(impedance_harness|servo_harness|dynamics_ros\.demo|running\(\s*'robot_simulator)\b"
+)
 """What a file names beside that in which robots move by commands, in real time."""
 
 
