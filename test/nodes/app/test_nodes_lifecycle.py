@@ -71,9 +71,8 @@ def test_a_servo_commands_only_between_activation_and_deactivation():
             one.ros.wait_for(lambda: one.commands, meanwhile=one.both)
             assert one.change('deactivate')
             # The answer comes when all has been sent, of which the last may still be on its way.
-            count_commands(one)
+            one.ros.wait_for(lambda: count_commands(one) == 0)
             assert not one.velocity.any()
-            assert count_commands(one) == 0
             del one.commands[:]
         assert one.change('cleanup')
         assert one.lifecycle == 'unconfigured'
@@ -286,8 +285,7 @@ def test_gravity_commands_come_while_the_node_is_active():
         one.ros.wait_for(one.carried, meanwhile=one.report)
         assert one.change('deactivate')
         # The last ones are on their way; the controller is left with what carried the arm.
-        one.new_commands()
-        assert one.new_commands() == 0
+        one.ros.wait_for(lambda: one.new_commands() == 0)
         assert one.carried()
         assert one.ros.wait_for_report('dynamics_node')['lifecycle'] == 'inactive'
 

@@ -103,9 +103,12 @@ class Source:
             publisher.publish(data)
 
     def wait(self):
-        """Wait until the last one has been answered."""
-        last = list(self.sent)[-1]
-        self._ros.wait_for(lambda: last in self._left)
+        """Wait until the last one has been answered; where it was lost, one that follows it."""
+        self._ros.wait_for(
+            lambda: list(self.sent)[-1] in self._left,
+            meanwhile=lambda: self.publish(1),
+            period=1.0,
+        )
 
     def accounts(self):
         """How many were not answered for newer ones, were lost, and are not accounted for.

@@ -95,7 +95,7 @@ def test_a_normal_start_warns_of_nothing(ros):
         with running('dynamics_ros', DOMAIN, namespace='/normal') as nodes:
             for node in ('kinematics_node', 'dynamics_node', 'contact_node'):
                 ros.wait_for_status(f'normal/{node}', 'publishing to subscribers')
-                ros.wait_for(lambda: nodes.printed.count('publishing to subscribers') == 3)
+                ros.wait_for(lambda: nodes.printed.count('publishing to subscribers') >= 3)
             # How busy this machine is, is another matter.
             assert nodes.printed.count('[WARN]') == nodes.printed.count('kernel is compiled')
         assert simulator.printed.count('[WARN]') == simulator.printed.count('too slow')
