@@ -399,10 +399,11 @@ def occluded(points: Array, away: Array, centers: Array, areas: Array) -> NDArra
         some, lines = points[rows], away[rows]
         near = (centers > some.min(axis=0) - REACH[1]) & (centers < some.max(axis=0) + REACH[1])
         around = near.all(axis=1)
+        pieces = centers[around]
         # Distances along the lines of action, and squares of those from the points.
-        apart = centers[around] - some[:, np.newaxis]
-        along = np.einsum('nij,nj->ni', apart, lines)
-        hits = np.einsum('nij,nij->ni', apart, apart) - along**2 < areas[around] / np.pi
+        along = lines @ pieces.T - np.sum(lines * some, axis=1, keepdims=True)
+        squares = np.sum(some**2, axis=1, keepdims=True) + np.sum(pieces**2, axis=1)
+        hits = squares - 2.0 * some @ pieces.T - along**2 < areas[around] / np.pi
         found[rows] = (hits & (along > REACH[0]) & (along < REACH[1])).any(axis=1)
     return found
 

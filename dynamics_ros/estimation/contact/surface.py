@@ -131,20 +131,20 @@ def _seen(points: Array, normals: Array, cell: float) -> NDArray[np.bool_]:
     """Returns a mask of the points that are outermost from at least one of 26 directions."""
     seen = np.zeros(len(points), dtype=bool)
     width = 0.5 * cell
-    for axis in itertools.product((-1.0, 0.0, 1.0), repeat=3):
-        if not any(axis):
-            continue
+    # Opposite directions have the same pixels: half of the 26 are enough.
+    for axis in itertools.islice(itertools.product((-1.0, 0.0, 1.0), repeat=3), 13):
         direction = np.array(axis) / np.linalg.norm(axis)
         across = np.linalg.svd(direction[np.newaxis])[2][1:]
-        height = points @ direction
-        pixel = _numbered(np.floor(points @ across.T / width))
-        highest = np.full(pixel.max() + 1, -np.inf)
-        np.maximum.at(highest, pixel, height)
-        facing = normals @ direction
-        # The height of a sloped surface varies across a pixel.
-        slope = np.sqrt(1.0 - np.minimum(facing, 1.0) ** 2) / np.maximum(facing, MIN_FACING)
-        depth = width * (0.5 + np.sqrt(2.0) * slope)
-        seen |= (facing > MIN_FACING) & (height > highest[pixel] - depth)
+        pixel = _numbered(np.floor(across @ points.T / width))
+        for outward in (direction, -direction):
+            height = points @ outward
+            highest = np.full(pixel.max() + 1, -np.inf)
+            np.maximum.at(highest, pixel, height)
+            facing = normals @ outward
+            # The height of a sloped surface varies across a pixel.
+            slope = np.sqrt(1.0 - np.minimum(facing, 1.0) ** 2) / np.maximum(facing, MIN_FACING)
+            depth = width * (0.5 + np.sqrt(2.0) * slope)
+            seen |= (facing > MIN_FACING) & (height > highest[pixel] - depth)
     return seen
 
 
@@ -152,13 +152,12 @@ def _groups(points: Array, normals: Array, cell: float) -> Indices:
     """Returns piece indices that group points by grid cell and normal direction."""
     side = np.argmax(np.abs(normals), axis=1)
     sign = np.take_along_axis(normals, side[:, np.newaxis], axis=1)[:, 0] > 0.0
-    return _numbered(np.column_stack([np.floor(points / cell), side, sign]))
+    return _numbered(np.stack([*np.floor(points.T / cell), side, sign]))
 
 
-def _numbered(rows: Array) -> Indices:
-    """Returns an index from 0 for each distinct row of integers."""
-    # Pack rows into single integers: NumPy sorts those far faster than rows.
-    lowest = rows.min(axis=0)
-    spans = (rows.max(axis=0) - lowest + 1.0).astype(np.int64)
-    keys = np.ravel_multi_index((rows - lowest).astype(np.int64).T, tuple(spans))
+def _numbered(columns: Array) -> Indices:
+    """Returns an index from 0 for each distinct column of integers."""
+    # Pack columns into single integers: NumPy sorts those far faster than columns.
+    cells = (columns - columns.min(axis=1, keepdims=True)).astype(np.int64)
+    keys = np.ravel_multi_index(tuple(cells), tuple(cells.max(axis=1) + 1))
     return np.unique(keys, return_inverse=True)[1].reshape(-1)
