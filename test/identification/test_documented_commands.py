@@ -108,14 +108,20 @@ def commands(page: Path) -> Iterator[str]:
             yield line.strip()
 
 
+def prepared(command: str) -> str:
+    """The command without a comment, with what is optional, and for the robot of this test."""
+    return re.sub(r'\[(-.*?)\]', r'\1', command.partition('  #')[0])
+
+
 def shown(patterns: tuple[str, ...]) -> list[pytest.param]:
-    """A case for each command that matches, in the order of the page."""
-    return [
-        pytest.param(page, command, id=f'{page.stem}: {command[:70]}')
-        for page in PAGES
-        for command in commands(page)
-        if any(re.match(pattern, command) for pattern in patterns)
-    ]
+    """A case for each command that matches; those that differ in numbers alone are one."""
+    cases = {}
+    for page in PAGES:
+        for command in commands(page):
+            if any(re.match(pattern, command) for pattern in patterns):
+                case = pytest.param(page, command, id=f'{page.stem}: {command[:70]}')
+                cases.setdefault(re.sub(r'\d+\.\d+', '0', prepared(command)).strip(), case)
+    return list(cases.values())
 
 
 def test_each_command_is_run_or_it_is_said_why_not():
@@ -181,11 +187,6 @@ def terminals(files: Path, tmp_path: Path) -> Iterator[Terminals]:
         yield some
     finally:
         some.close()
-
-
-def prepared(command: str) -> str:
-    """The command without a comment, with what is optional, and for the robot of this test."""
-    return re.sub(r'\[(-.*?)\]', r'\1', command.partition('  #')[0])
 
 
 @pytest.mark.ros
