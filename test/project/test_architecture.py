@@ -237,3 +237,19 @@ def test_every_room_says_what_lives_there():
     for name, path in FILES.items():
         if path.name == '__init__.py':
             assert ast.get_docstring(ast.parse(path.read_text())), name
+
+
+HEADER = re.compile(
+    r'(#!.*\n)?'
+    r'(#|//) Copyright 2026 dynamics_ros developers\n'
+    r'\2 SPDX-License-Identifier: Apache-2\.0\n'
+)
+
+
+def test_each_source_file_and_script_begins_with_the_statement():
+    folders = ('dynamics_ros', 'benchmarks', 'docs', 'examples', 'launch', 'scripts', 'test')
+    found = [path for folder in folders for path in (ROOT / folder).rglob('*')]
+    files = [x for x in found if x.suffix in ('.py', '.c', '.cpp') and x.stat().st_size]
+    files += [path for path in (ROOT / 'scripts').iterdir() if path.is_file()]
+    assert len(files) > 100
+    assert [str(path) for path in files if not HEADER.match(path.read_text())] == []
