@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -78,10 +79,15 @@ ROOMS = {
 """Of each file its room."""
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
 def imported(path: Path) -> Iterator[str]:
     """Every absolute name that a file imports."""
     folder = path.relative_to(ROOT).parent.parts
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -110,7 +116,7 @@ def test_an_error_in_a_task_reaches_the_log():
     """A task that raises ends the process, so tasks are created by ``guarded_executor`` alone."""
     created: dict[str, set[str]] = {}
     for name, path in FILES.items():
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.Attribute) and node.attr == 'create_task':
                 created.setdefault(name, set()).add(ast.unparse(node.value))
     assert created == {
@@ -160,6 +166,7 @@ def as_module(text: str) -> str:
 TABLE = table()
 
 
+@cache
 def allowed(room: str) -> set[str]:
     """All that a room may import: what the table names, and what that may import."""
     return {room}.union(TABLE[room], *(allowed(x) for x in TABLE[room]))
@@ -236,7 +243,7 @@ def test_a_room_has_no_more_lines_than_its_ledger(room):
 def test_every_room_says_what_lives_there():
     for name, path in FILES.items():
         if path.name == '__init__.py':
-            assert ast.get_docstring(ast.parse(path.read_text())), name
+            assert ast.get_docstring(tree_of(path)), name
 
 
 HEADER = re.compile(
