@@ -22,7 +22,6 @@ from rclpy.serialization import serialize_message
 from ros_harness import client, running, shared
 from sensor_msgs.msg import JointState
 
-from dynamics_ros.nodes.inputs import MAX_ALLOWANCE
 from dynamics_ros_msgs.msg import ExternalWrench
 
 pytestmark = pytest.mark.ros
@@ -37,7 +36,8 @@ PAUSE = 0.3
 
 TRIES = 10
 """Pauses of which one has to be caught up with completely: a busy machine may take the time that
-this needs away from the node, which then rightly answers the newest."""
+this needs away from the node, which then rightly answers the newest, or lengthen the pause until
+the middleware drops messages."""
 
 OVERLOAD = 0.0001
 """Seconds: less than plain Python needs for all outputs."""
@@ -121,6 +121,11 @@ class Source:
         return newer, lost, len(self.sent) - len(self._left) - newer - lost
 
     @property
+    def interval(self):
+        """Seconds between two answers."""
+        return np.median(np.diff([*self._left.values()]))
+
+    @property
     def lags(self):
         """Seconds from sending each joint state that was answered to its answer's being sent."""
         return np.array([left - self.sent[stamp] for stamp, left in self._left.items()])
@@ -147,12 +152,11 @@ def test_a_node_that_stood_still_answers_everything_when_it_goes_on(ros):
             stand_still(process, source, round(PAUSE / PERIOD))
             source.publish(100)
             source.wait()
-            newer, lost, unknown = source.accounts()
-            assert lost == unknown == 0
-            if newer == 0:
+            missing = source.accounts()
+            if not any(missing):
                 break
             source.begin()
-        assert newer == 0
+        assert not any(missing)
 
 
 def test_more_than_the_middleware_keeps_is_lost_and_told(ros):
@@ -181,7 +185,7 @@ def test_a_node_that_is_too_slow_answers_the_newest_and_counts_the_others(ros):
         # Fast DDS does not count all that it drops while this process waits for a processor.
         assert unknown >= 0
         # The queue would make them late by a thousand answers.
-        assert np.median(source.lags) < MAX_ALLOWANCE
+        assert np.median(source.lags) < 200 * source.interval
 
 
 def test_bytes_that_are_no_joint_state_are_refused_and_counted_and_the_node_goes_on(ros):
