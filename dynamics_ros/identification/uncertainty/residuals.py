@@ -45,8 +45,6 @@ def observer_of(
         gain,
         effort_model=model,
         max_gap=max_gap,
-        velocity_differenced=noise.differenced,
-        velocity_cutoff=noise.cutoff,
     )
 
 
