@@ -34,6 +34,7 @@ from dynamics_ros.estimation.contact_settings import (
     ContactSettings,
     ObserverSettings,
     ThresholdSettings,
+    UnexplainedSettings,
 )
 from dynamics_ros.estimation.observers import GAIN
 from dynamics_ros.estimation.samples.robot_state import RobotState
@@ -157,11 +158,13 @@ def _collide(
         settings = replace(settings, largest_speed=math.inf)
     arm = CompliantArm(plant.controller, settings)
     arm.start(home, np.zeros(robot.nv))
-    thresholds = ThresholdSettings(collision=(THRESHOLD,), velocity=(0.0,))
+    thresholds, exact = ThresholdSettings(collision=(THRESHOLD,)), UnexplainedSettings((0.0,))
     observer = ObserverSettings(gain=(gain,))
     # Torques are held from one sample to the next.
     effort = ContactEffortSettings(sampling='interval')
-    contact = ContactSettings((frame,), effort, thresholds=thresholds, observer=observer)
+    contact = ContactSettings(
+        *((frame,), effort), unexplained=exact, thresholds=thresholds, observer=observer
+    )
     pipeline = ContactPipeline(robot, contact, frame)
     pipeline.compile(wait=True)
     start = plant.pose

@@ -106,7 +106,6 @@ MECHANISMS: dict[str, tuple[Change, ...]] = {
     'its term of load': (_set('unexplained.load', ()),),
     'its term of reversals': (_set('unexplained.reversal', ()),),
     'its term of standstill': (_set('unexplained.standing', ()),),
-    'its term beyond the known speed': (_set('unexplained.beyond', ()),),
     'its tail': (_set('unexplained.tail', ()),),
     'residual watch': (_patch('residuals.add', lambda *_: None),),
     'sample filter': (_patch('samples.take', _pass),),
@@ -116,8 +115,8 @@ MECHANISMS: dict[str, tuple[Change, ...]] = {
     ),
     'overdue joints': (_patch('_problem', lambda *_: ''),),
     'cadence': (_patch('observer.cadence.uneven', lambda *_: False),),
-    'debouncing': (_set('thresholds.debounce', 0.0),),
-    'fixed friction, with adaptation': (_set('adaptation.enabled', True),),
+    'debouncing': (lambda p: setattr(p.detector, '_debounce', 0),),
+    'fixed friction, with adaptation': (_set('adaptation.share', 0.5),),
 }
 
 LOCATION: dict[str, tuple[Any, str, object] | None] = {

@@ -154,10 +154,9 @@ def _with_and_without_adaptation(
     arm: UnmodelledArm, usual: ContactPipeline
 ) -> Iterator[tuple[str, ContactPipeline]]:
     """The calibrated estimators, without and with adaptation."""
-    for enabled in (False, True):
-        given = replace(usual.values.adaptation, enabled=enabled)
+    for words, share in (('as calibrated', 0.0), ('adapting', 0.5)):
+        given = replace(usual.values.adaptation, share=share)
         values = replace(usual.values, adaptation=given)
-        words = 'adapting' if enabled else 'as calibrated'
         yield words, pipeline_of(usual.robot, arm.frame, values)
 
 

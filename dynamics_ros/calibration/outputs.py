@@ -219,8 +219,6 @@ def parameter_values(identified: Identified, learned: Learned) -> dict[str, Any]
         'effort.rotor_inertia': model.rotor_inertia,
         'effort.noise': noise.effort,
         'effort.velocity_noise': noise.velocity,
-        'effort.velocity_differenced': noise.differenced,
-        'effort.velocity_cutoff': noise.cutoff,
         'effort.model_error': np.maximum(unexplained.constant, 1e-4),
         'friction.viscous': model.viscous,
         'friction.coulomb': coulomb,
@@ -228,11 +226,10 @@ def parameter_values(identified: Identified, learned: Learned) -> dict[str, Any]
         'friction.stribeck': np.maximum(_rounded(model.stribeck), -coulomb),
         'friction.load': model.load_friction,
     }
-    for name in ('speed', 'load', 'reversal', 'standing', 'fastest', 'beyond', 'tail'):
+    for name in ('speed', 'load', 'reversal', 'standing', 'tail'):
         arrays[f'unexplained.{name}'] = getattr(unexplained, name)
     values: dict[str, Any] = {name: _rounded(value) for name, value in arrays.items()}
     values['friction.velocity'] = float(model.friction_velocity)
-    values['friction.stribeck_velocity'] = float(model.stribeck_velocity)
     values['thresholds.false_alarms_per_hour'] = FALSE_ALARMS
     # The observer of the user is kept unless the noise requires another one.
     if learned.gain != GAIN:

@@ -38,8 +38,6 @@ def as_json(
         **{name: getattr(model, name) for name in EFFORT_MODEL},
         'noise': noise.effort,
         'velocity_noise': noise.velocity,
-        'velocity_differenced': noise.differenced,
-        'velocity_cutoff': noise.cutoff,
         'model_error': identified.train.rms,
     }
     unexplained = None if learned is None else vars(learned.unexplained)

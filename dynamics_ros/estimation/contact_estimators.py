@@ -22,7 +22,7 @@ from .contact_settings import (
 )
 from .effort_model import EffortModel
 from .legged import FootContactEstimator
-from .observers import MomentumObserver
+from .observers import MAX_GAP, MomentumObserver
 from .samples.robot_state import RobotState
 from .samples.sample_filter import SampleFilter
 from .uncertainty.residual_watch import FrictionAdaptation
@@ -96,14 +96,14 @@ def contact_sigmas(robot: Robot, values: ContactSettings) -> Array:
 def is_calibrated(values: ContactSettings) -> bool:
     """Whether a calibration of the model error in motion is given."""
     given = values.unexplained
-    return any((given.speed, given.load, given.reversal, given.standing, given.beyond))
+    return any((given.speed, given.load, given.reversal, given.standing))
 
 
 def unexplained(robot: Robot, values: ContactSettings) -> Unexplained | None:
     """Returns the residual torques in motion; None without a calibration."""
     if not is_calibrated(values):
         return None
-    names = 'speed', 'load', 'reversal', 'standing', 'fastest', 'beyond', 'tail'
+    names = 'speed', 'load', 'reversal', 'standing', 'tail'
     rows = {
         name: per_velocity(
             robot, getattr(values.unexplained, name) or (0.0,), f'unexplained.{name}', base=0.0
@@ -115,8 +115,8 @@ def unexplained(robot: Robot, values: ContactSettings) -> Unexplained | None:
 
 def adaptation_off(robot: Robot, values: ContactSettings) -> str:
     """Returns why dry friction is not adapted; '' if it is."""
-    if not values.adaptation.enabled:
-        return 'adaptation.enabled is false'
+    if not values.adaptation.share:
+        return 'adaptation.share is 0'
     return 'the base moves' if robot.model.root_joint_nv else ''
 
 
@@ -124,15 +124,9 @@ def adaptation(
     robot: Robot, values: ContactSettings, model: EffortModel
 ) -> FrictionAdaptation | None:
     """Creates the adaptation of dry friction; None if it is off, see ``adaptation_off``."""
-    given = values.adaptation
     if adaptation_off(robot, values):
         return None
-    bound = None
-    if given.bound:
-        bound = per_velocity(robot, given.bound, 'adaptation.bound', base=0.0)
-    return FrictionAdaptation(
-        model.coulomb, model.stribeck, bound, time_constant=given.time_constant
-    )
+    return FrictionAdaptation(model.coulomb, model.stribeck, values.adaptation.share)
 
 
 def observer(robot: Robot, values: ContactSettings) -> MomentumObserver:
@@ -142,10 +136,7 @@ def observer(robot: Robot, values: ContactSettings) -> MomentumObserver:
         robot,
         of('observer.gain'),
         effort_model=effort_model(robot, values.effort, values.friction),
-        max_gap=values.observer.max_gap,
         effort_sampling=values.effort.sampling,
-        velocity_differenced=of('effort.velocity_differenced'),
-        velocity_cutoff=of('effort.velocity_cutoff'),
     )
 
 
@@ -170,7 +161,6 @@ def effort_model(robot: Robot, effort: EffortSettings, friction: FrictionSetting
         coulomb=coulomb,
         stribeck=per_velocity(robot, friction.stribeck, 'friction.stribeck', base=0.0),
         load_friction=load,
-        stribeck_velocity=friction.stribeck_velocity,
     )
 
 
@@ -187,23 +177,17 @@ def sample_filter(
         effort_noise=of('effort.noise'),
         effort_scale=of('effort.scale', 1.0),
         motion=motion_scales(robot),
-        max_gap=values.observer.max_gap,
+        max_gap=MAX_GAP,
         consistent=consistent,
     )
 
 
 def detector(robot: Robot, values: ContactSettings) -> ContactDetector:
     """Creates a contact detector; thresholds reflect the model error only until noise is known."""
-    given = values.thresholds
     return ContactDetector(
         robot,
         *thresholds_of(robot, values, model_error(robot, values)),
-        velocity_term=(
-            np.zeros(robot.nv)
-            if is_calibrated(values) and not given.velocity
-            else _or_share(robot, given.velocity, 'thresholds.velocity', MOTION_ERROR)
-        ),
-        debounce=given.debounce,
+        velocity_term=0.0 if is_calibrated(values) else by_effort_limit(robot, MOTION_ERROR),
         residuals=unexplained(robot, values),
         velocity_noise=joint_values(robot, values)('effort.velocity_noise'),
     )

@@ -11,9 +11,6 @@ from dynamics_ros.settings import parameter
 from .effort_model import MAX_LOAD_FRICTION
 from .observers import GAIN
 
-MAX_DURATION = 3600.0
-"""s: times beyond are mistakes, and the largest floats are no number of nanoseconds."""
-
 
 @dataclass(frozen=True)
 class EffortSettings:
@@ -58,21 +55,6 @@ class ContactEffortSettings(EffortSettings):
         unit='rad/s or m/s',
         minimum=0.0,
     )
-    velocity_differenced: tuple[float, ...] = parameter(
-        (0.0,),
-        'Share of the variance of velocity_noise that is due to differenced positions, whose '
-        'errors cancel between consecutive velocities; 1 for velocities that are differences of '
-        'encoder positions',
-        minimum=0.0,
-        maximum=1.0,
-    )
-    velocity_cutoff: tuple[float, ...] = parameter(
-        (0.0,),
-        'Cutoff frequency of the low-pass filter that the driver applies to differenced positions, '
-        'whose noise before the filter is velocity_noise; 0: no filter',
-        unit='Hz',
-        minimum=0.0,
-    )
     model_error: tuple[float, ...] = parameter(
         (),
         'Standard deviation of the errors of model, friction and calibration at rest. Empty: 0.1 '
@@ -85,7 +67,7 @@ class ContactEffortSettings(EffortSettings):
 
 @dataclass(frozen=True)
 class FrictionSettings:
-    """Friction: viscous v + (coulomb + stribeck exp(-(v/stribeck_velocity)^2)) tanh(v/velocity)."""
+    """Friction: viscous v + (coulomb + stribeck exp(-(v/0.2)^2)) tanh(v/velocity)."""
 
     viscous: tuple[float, ...] = parameter(
         (),
@@ -111,18 +93,11 @@ class FrictionSettings:
     )
     stribeck: tuple[float, ...] = parameter(
         (0.0,),
-        'Additional dry friction at low speed; negative, down to minus coulomb, if dry friction '
-        'grows with the speed',
+        'Additional dry friction at low speed, of which 37 % are left at 0.2 rad/s; negative, down '
+        'to minus coulomb, if dry friction grows with the speed',
         unit='Nm or N',
         minimum=-1e6,
         maximum=1e6,
-    )
-    stribeck_velocity: float = parameter(
-        0.1,
-        'Speed at which the Stribeck friction has almost faded; of a sliding joint as above',
-        unit='rad/s',
-        minimum=1e-6,
-        maximum=1000.0,
     )
 
 
@@ -148,8 +123,9 @@ class UnexplainedSettings:
 
     speed: tuple[float, ...] = parameter(
         (),
-        'Deviation of the external torque per speed. Empty, as for the others: unknown, and '
-        'thresholds.velocity has its default',
+        'Deviation of the external torque per speed. If all of unexplained.* are empty, thresholds '
+        'rise by 1 % of the effort limit of each joint per rad/s instead, or of a usual one as for '
+        'effort.model_error',
         unit='Nms/rad or Ns/m',
         minimum=0.0,
     )
@@ -166,15 +142,6 @@ class UnexplainedSettings:
         (),
         'Largest friction that may hold the joint at standstill; it raises the thresholds',
         unit='Nm or N',
-        minimum=0.0,
-    )
-    fastest: tuple[float, ...] = parameter(
-        (), 'Speed of the joint up to which the model is known', unit='rad/s or m/s', minimum=0.0
-    )
-    beyond: tuple[float, ...] = parameter(
-        (),
-        'Deviation of the external torque per speed above unexplained.fastest',
-        unit='Nms/rad or Ns/m',
         minimum=0.0,
     )
     tail: tuple[float, ...] = parameter(
@@ -196,13 +163,6 @@ class ObserverSettings:
         'one per joint',
         unit='1/s',
         minimum=0.01,
-    )
-    max_gap: float = parameter(
-        0.1,
-        'The observer restarts after a longer gap between stamps',
-        unit='s',
-        minimum=1e-4,
-        maximum=MAX_DURATION,
     )
 
 
@@ -254,21 +214,6 @@ class ThresholdSettings:
         minimum=0.0,
         maximum=1e5,
     )
-    velocity: tuple[float, ...] = parameter(
-        (),
-        'Increase of both thresholds per speed of the joint, for errors of friction and model in '
-        'motion. Empty: 0 where unexplained.* is given, else 1 % of the effort limit of each '
-        'joint, or of a usual one as for effort.model_error',
-        unit='Nms/rad or Ns/m',
-        minimum=0.0,
-    )
-    debounce: float = parameter(
-        0.001,
-        'Time that a threshold must be exceeded, and at least two messages; 0: one message',
-        unit='s',
-        minimum=0.0,
-        maximum=MAX_DURATION,
-    )
 
 
 @dataclass(frozen=True)
@@ -283,23 +228,13 @@ class FeetSettings:
 class AdaptationSettings:
     """Adaptation of dry friction to a slow drift, e.g. of temperature, in free motion."""
 
-    enabled: bool = parameter(
-        False, 'Adapt friction.coulomb of each joint slowly, within bounds; false restores it'
-    )
-    time_constant: float = parameter(
-        60.0,
-        'Time constant with which the friction of a joint is followed, in time of motion, by its '
-        'median over 20 s',
-        unit='s',
-        minimum=5.0,
-        maximum=1e5,
-    )
-    bound: tuple[float, ...] = parameter(
-        (),
-        'Largest change, and so the largest push that may be mistaken for friction. One value, or '
-        'one per joint. Empty: half of friction.coulomb of each joint',
-        unit='Nm or N',
+    share: float = parameter(
+        0.0,
+        'Largest slow change of friction.coulomb of each joint, as a share of it, and so the '
+        'largest push that may be mistaken for friction; 0.5 follows gears that warm up, 0 '
+        'restores the friction',
         minimum=0.0,
+        maximum=1.0,
     )
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Vector = NDArray[np.float64]
 
-FRICTION_VELOCITY, STRIBECK_VELOCITY = 0.01, 0.1
+FRICTION_VELOCITY, STRIBECK_VELOCITY = 0.01, 0.2
 """Default speeds of the smoothed dry friction and of the decay of Stribeck friction [rad/s]."""
 
 MAX_LOAD_FRICTION = 0.9

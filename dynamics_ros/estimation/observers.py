@@ -44,6 +44,9 @@ GAIN = 75.0
 """Default K [1/s]. A step shows 1 - exp(-K t) after a time t, enough to see 10 N at the hand within
 3 ms. Velocity noise grows with K; 1e-3 rad/s leaves less than half a newton."""
 
+MAX_GAP = 0.5
+"""Gap between samples after which an observer restarts [s]; publishers of 2 Hz stay below."""
+
 SETTLED_AFTER = 3.0
 """Time constants after a start until an estimate reaches 95 % of its final value."""
 
@@ -175,10 +178,8 @@ class MomentumObserver:
         gain: ArrayLike = GAIN,
         *,
         effort_model: EffortModel | None = None,
-        max_gap: float = 0.1,
+        max_gap: float = MAX_GAP,
         effort_sampling: str = 'instant',
-        velocity_differenced: ArrayLike = 0.0,
-        velocity_cutoff: ArrayLike = 0.0,
     ) -> None:
         """Creates an observer in its initial state.
 
@@ -190,9 +191,6 @@ class MomentumObserver:
             max_gap: longest time between samples without a restart [s].
             effort_sampling: 'instant' if the effort is the torque at the stamp, as from a sensor;
                 'interval' if it was held since the previous sample, as simulators report it.
-            velocity_differenced: number or (nv), share of the velocity noise variance that is due
-                to differentiated positions; the stated noise depends on it.
-            velocity_cutoff: number or (nv), cutoff of the driver's filter of them; 0: none [Hz].
 
         Raises:
             InvalidArgumentError: a value has a wrong shape or is out of range.
@@ -212,11 +210,6 @@ class MomentumObserver:
         self.max_gap = float(max_gap)
         self._max_gap_ns, self._sampling = round(max_gap * 1e9), effort_sampling
         self._settling = round(SETTLED_AFTER / float(self.gain.min()) * 1e9)
-        share = per_entry('velocity_differenced', velocity_differenced, robot.nv, least=0.0)
-        if share.max(initial=0.0) > 1.0:
-            raise InvalidArgumentError('velocity_differenced', f'{share.tolist()}', '0 to 1')
-        cutoff = per_entry('velocity_cutoff', velocity_cutoff, robot.nv, least=0.0)
-        self._velocity_noise = share, cutoff
         self.settings = self._rows_of_settings(robot.model.root_joint_nv)
         self._zero = np.zeros(robot.nv)
         self._counts = dict.fromkeys(ObserverEvent, 0)
@@ -276,7 +269,7 @@ class MomentumObserver:
 
     def noise_gains(self, interval: float) -> NoiseGains:
         """Returns the gains from sample noise to the estimate for a sample interval [s]."""
-        return noise_gains(self._sampling, self.gain, interval, *self._velocity_noise)
+        return noise_gains(self._sampling, self.gain, interval)
 
     def update(self, stamp: int, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
         """Processes a sample.

@@ -33,6 +33,7 @@ import scipy
 from numpy.typing import NDArray
 
 from dynamics_ros.algorithms.contact.unexplained import STANDS_AFTER
+from dynamics_ros.estimation.effort_model import STRIBECK_VELOCITY
 from dynamics_ros.estimation.uncertainty.thresholds import motion_scales
 from dynamics_ros.identification.bodies.base_parameters import BaseParameters
 from dynamics_ros.identification.joint_states.clock import regular_stretches
@@ -42,9 +43,8 @@ from dynamics_ros.robot import Robot
 
 Array = NDArray[np.float64]
 
-FRICTION_VELOCITY, STRIBECK_VELOCITY = 0.02, 0.2
-"""Speeds v_f, at which dry friction reaches 76 %, and v_s, at which the Stribeck term falls to 37 %
-[rad/s]. The first one is the usual one, and is chosen by ``identify``."""
+FRICTION_VELOCITY = 0.02
+"""Usual speed v_f, at which dry friction reaches 76 %; ``identify`` chooses it [rad/s]."""
 
 
 def friction_columns(v: Array, speed: float, motion: Array | float) -> Array:

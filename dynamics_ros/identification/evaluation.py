@@ -17,7 +17,7 @@ from dynamics_ros.estimation.effort_model import MAX_LOAD_FRICTION
 from dynamics_ros.robot import Robot
 
 from .bodies import pseudo_inertia
-from .equations import STRIBECK_VELOCITY, Chunk, EquationMaker, Equations
+from .equations import Chunk, EquationMaker, Equations
 from .fit import Fit, weighed
 from .joint_states.noise import SampleNoise
 from .joint_states.samples import JointSamples
@@ -112,7 +112,6 @@ def effort_model_of(maker: EquationMaker, fit: Fit) -> EffortModel:
         load_friction=np.minimum(fit.load_friction, MAX_LOAD_FRICTION),
         rotor_inertia=np.maximum(fit.rotors, 0.0),
         friction_velocity=maker.friction_velocity,
-        stribeck_velocity=STRIBECK_VELOCITY,
     )
 
 

@@ -55,9 +55,6 @@ class ContactLocalization:
         context = self._context
         self._locator, self._wanted = None, pipeline
         self.reset()
-        if not self._component.values.location.enabled:
-            self.status = 'location.enabled is false'
-            return
         assert context.built is not None
         description, noise = context.built.description, pipeline.torque_deviations
         if not description.urdf:

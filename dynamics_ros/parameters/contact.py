@@ -12,13 +12,6 @@ from dynamics_ros.settings import parameter
 
 
 @dataclass(frozen=True)
-class LocationParameters:
-    """Location of contacts on the collision geometry of robot_description."""
-
-    enabled: bool = parameter(True, 'Read the collision geometry and locate contacts on it')
-
-
-@dataclass(frozen=True)
 class ArrowParameters:
     """Markers of contacts for RViz."""
 
@@ -87,7 +80,6 @@ class ContactParameters(ContactSettings):
         'parameters that are not given. Empty: none',
     )
     publish_rate: float = parameter(0.0, PUBLISH_RATE, 'Hz', minimum=0.0)
-    location: LocationParameters = field(default_factory=LocationParameters)
     markers: ArrowParameters = field(default_factory=ArrowParameters)
     wrist_sensor: WristSensorParameters = field(default_factory=WristSensorParameters)
     base: BaseParameters = field(default_factory=BaseParameters)

@@ -18,7 +18,8 @@ fixed = partial(parameter, read_only=True)
 REMOVED = {
     name: instead
     for instead, names in {
-        'nothing: remove the line': 'unexplained.lowest unexplained.highest group_name',
+        'nothing: remove the line': """
+            unexplained.lowest unexplained.highest group_name observer.max_gap""",
         'nothing: remove the line, and after momentum_third_order or static observer.gain too; '
         'calibrate again': 'observer.kind',
         'stiffness, a 6 x 6 matrix in the axes of the root frame': 'stiffness_frame',
@@ -34,6 +35,11 @@ REMOVED = {
             inverse_kinematics.position_tolerance inverse_kinematics.rotation_tolerance""",
         'a timeout of up to 5 s in a request': 'inverse_kinematics.max_timeout',
         'effort.* and friction.*; a goal has the duration': 'identification.',
+        'nothing: calibrate again, or remove the line': """
+            effort.velocity_differenced effort.velocity_cutoff friction.stribeck_velocity
+            unexplained.fastest unexplained.beyond""",
+        'unexplained.speed, a fifth of it': 'thresholds.velocity',
+        'adaptation.share of friction.coulomb': 'adaptation.enabled adaptation.bound',
         'friction.* and robot_carries_itself': 'feed_forward.',
         'its former default, which is a constant now': """
             plausibility.sigmas plausibility.velocity plausibility.effort adaptation.speed
@@ -42,7 +48,8 @@ REMOVED = {
             location.max_deviation location.resolution tare.max_velocity joint_range.guard_rate
             largest_inertia blending_time speed.joint_scale ground_truth_rate load_friction
             command_mode markers.rate markers.axis_length markers.center_of_mass_diameter
-            joint_range.stiffness guiding.damping tare.window wrench.singular_threshold""",
+            adaptation.time_constant location.enabled joint_range.stiffness guiding.damping
+            tare.window wrench.singular_threshold thresholds.debounce""",
         'publish_rate, for all outputs of the node': 'publish_rates.',
         'collision.reaction stop or float': """
             collision.torque_gain collision.admittance collision.speed collision.distance""",
@@ -52,7 +59,7 @@ REMOVED = {
         'the violations that ~/compute_trajectory_efforts returns': (
             'feed_forward.refuse_beyond_limits'
         ),
-        'unexplained.* of calibrate_robot, or thresholds.velocity': 'thresholds.acceleration',
+        'unexplained.* of calibrate_robot': 'thresholds.acceleration',
         'thresholds.false_alarms_per_hour; 0 means 5 standard deviations': 'thresholds.sigmas',
         'markers.force_scale: torque arrows have five times its length': 'markers.torque_scale',
         'local_world_aligned; ~/compute_forward_kinematics has others': 'twist_reference',

@@ -218,14 +218,12 @@ class EstimatorFactory:
         self._locked = dict(zip(joints.names, joints.positions, strict=False))
         model = build_model(urdf, general.root_joint, general.gravity, self._locked)
         self.robot = Robot(model, backend=general.backend)
-        self._geometry = None
-        if settings.location.enabled:
-            self._geometry = ContactGeometry.read(self.robot, description)
+        self._geometry = ContactGeometry.read(self.robot, description)
 
     @property
     def geometry_problem(self) -> str:
         """Shapes on which contacts cannot be located, and why; '' if there are none."""
-        return self._geometry.problem if self._geometry is not None else ''
+        return self._geometry.problem
 
     @property
     def base_moves(self) -> bool:
@@ -254,9 +252,7 @@ class EstimatorFactory:
         if before is not None:
             pipeline.inherit(before.pipeline)
             buffer.adopt(before.buffer)
-        locator = None
-        if self._geometry is not None:
-            locator = self._geometry.locator(robot, pipeline.torque_deviations)
+        locator = self._geometry.locator(robot, pipeline.torque_deviations)
         return Estimators(payload, pipeline, buffer, locator)
 
 

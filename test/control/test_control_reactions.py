@@ -25,7 +25,11 @@ from dynamics_ros.control import (
 )
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation import ContactPipeline
-from dynamics_ros.estimation.contact_settings import ContactSettings, ThresholdSettings
+from dynamics_ros.estimation.contact_settings import (
+    ContactSettings,
+    ThresholdSettings,
+    UnexplainedSettings,
+)
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.simulation import Actuators, SimulatedRobot, comfortable_posture
 
@@ -46,7 +50,9 @@ SETTINGS = ArmSettings(
     largest_speed=np.inf,
 )
 CONTACT = ContactSettings(
-    frames=(TOOL,), thresholds=ThresholdSettings(collision=(5.0,), velocity=(0.0,))
+    frames=(TOOL,),
+    unexplained=UnexplainedSettings(speed=(0.0,)),
+    thresholds=ThresholdSettings(collision=(5.0,)),
 )
 NOTHING = np.zeros(ROBOT.nv)
 UNBOUND = replace(SETTINGS, joints={'max_torque_rate': 1e6, 'lower': -np.inf, 'upper': np.inf})

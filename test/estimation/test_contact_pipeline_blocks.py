@@ -18,7 +18,7 @@ from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
 from dynamics_ros.estimation import ContactPipeline, ContactState
 from dynamics_ros.estimation.blocks import estimates_of
-from dynamics_ros.estimation.contact_settings import UnexplainedSettings
+from dynamics_ros.estimation.contact_settings import AdaptationSettings, UnexplainedSettings
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.estimation.uncertainty import residual_watch
 from dynamics_ros.estimation.uncertainty.residual_watch import ResidualWatch
@@ -108,7 +108,7 @@ CALIBRATED = UnexplainedSettings(speed=(0.5,), load=(0.05,), reversal=(0.5,), st
 @pytest.mark.parametrize('unexplained', [UnexplainedSettings(), CALIBRATED], ids=['', 'calibrated'])
 def test_blocks_say_what_single_states_say(robot, stream, unexplained):
     parameters = ContactParameters()
-    adapts = replace(parameters.adaptation, enabled=unexplained is CALIBRATED, bound=(1.0,))
+    adapts = AdaptationSettings(1.0 if unexplained is CALIBRATED else 0.0)
     more = {
         'unexplained': unexplained,
         'adaptation': adapts,

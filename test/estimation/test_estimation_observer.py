@@ -291,8 +291,9 @@ def estimates_from_differences(robot, observer, sigma, steps=8000, cutoff=None):
 def test_noise_of_differences_is_stated_as_it_is_let_through(robot, cutoff):
     sigma = 3e-5
     velocity = np.sqrt(2.0) * sigma / 1e-3
-    options = {'velocity_differenced': 1.0, 'velocity_cutoff': cutoff or 0.0}
-    observer = MomentumObserver(robot, 50.0, **options)
+    share = 1.0 if cutoff is None else 1.0 - np.exp(-2.0 * np.pi * cutoff * 1e-3)
+    velocity *= share / np.sqrt(2.0 - share)  # the driver's filter
+    observer = MomentumObserver(robot, 50.0)
     estimates, M = estimates_from_differences(robot, observer, sigma, cutoff=cutoff)
     gains = observer.noise_gains(1e-3)
     momentum = np.sqrt(np.square(M * velocity).sum(axis=1))

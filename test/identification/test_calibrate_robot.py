@@ -174,7 +174,7 @@ def test_the_parameters_are_those_of_contact_node(calibrated):
     for name in ('scale', 'offset', 'viscous', 'coulomb', 'stribeck', 'rotor_inertia'):
         assert getattr(model, name) == pytest.approx(result['effort'][name], rel=1e-4, abs=1e-6)
     assert settings.effort.noise == pytest.approx([0.1] * 7, rel=0.3)
-    for name in ('speed', 'load', 'reversal', 'standing', 'fastest', 'beyond', 'tail'):
+    for name in ('speed', 'load', 'reversal', 'standing', 'tail'):
         told = result['unexplained'][name]
         assert getattr(settings.unexplained, name) == pytest.approx(told, rel=1e-4, abs=1e-6)
     assert settings.effort.model_error == pytest.approx(result['unexplained']['constant'], rel=1e-4)

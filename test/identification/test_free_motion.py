@@ -242,6 +242,16 @@ def test_thresholds_reckon_with_the_posture_where_the_fit_says_least():
     assert wide.tail[-1] > 3.0 * found.tail[-1]
 
 
+def test_an_uncertain_viscous_friction_is_an_error_per_speed():
+    samples, uncertain = free_motion(lambda v, _: 0.1 * slow_noise(v.shape)), np.arange(7.0)
+    sure, unsure = (
+        learn_unexplained(ROBOT, IDEAL, [samples], Accuracy(of_viscous=one)).unexplained
+        for one in (0.0, uncertain)
+    )
+    assert unsure.speed == pytest.approx(np.hypot(sure.speed, uncertain))
+    assert unsure.constant == pytest.approx(sure.constant)
+
+
 def test_a_push_is_left_out_and_told():
     def off(v, _):
         disturbed = 0.1 * slow_noise(v.shape)

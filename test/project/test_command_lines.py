@@ -123,7 +123,7 @@ def parameter_file(folder: Path, section: str, **values: Any) -> list[str]:
             ["'observer.gian'", "'zzz'"],
         ),
         # Not each of the three has these, but one.
-        ('/**', {'frames': ['tool0'], 'command_joints': [], 'location': {'enabled': False}}, []),
+        ('/**', {'frames': ['tool0'], 'command_joints': [], 'feet': {'friction': 0.5}}, []),
     ],
     ids=['of everybody', 'of rclpy', 'of one', 'of some'],
 )

@@ -4,18 +4,15 @@
 
 The deviation s of a joint is modelled by
 
-    s^2 = constant^2 + (speed v)^2 + (load tau)^2 + (reversal w)^2
-          + (beyond max(|v| - fastest, 0))^2.
+    s^2 = constant^2 + (speed v)^2 + (load tau)^2 + (reversal w)^2.
 
 The weight w is 1 when the velocity of the joint changes its sign and decays afterwards: friction
 changes its sign at a time and in a way that the friction model does not describe, and the
 observer's filter extends the error in time. At low speeds w is at least 1 / (1 + (v / slow)^2),
 because the friction of a joint that starts to slide is not modelled well. It is 1 when a joint
-leaves standstill. While a joint rests, w fades: its friction then is that of standstill, below. The
-model is known up to
-the speed ``fastest``; above it, the error of viscous friction grows with the speed. Friction of a
-joint at rest can have any value up to ``standing``. This is a bound, not a deviation; it counts as
-the deviation standing / sqrt(3) of a uniform distribution.
+leaves standstill. While a joint rests, w fades: its friction then is that of standstill, which can
+have any value up to ``standing``. This is a bound, not a deviation; it counts as the deviation
+standing / sqrt(3) of a uniform distribution.
 """
 
 from __future__ import annotations
@@ -27,7 +24,7 @@ from dynamics_ros.algorithms.quantity import Input, PerVelocity, V, Values, quan
 from dynamics_ros.spatial import Scalar
 from dynamics_ros.spatial.scalar import exp, larger, magnitude, smaller, sqrt, where_less
 
-ROWS = ('constant', 'speed', 'load', 'reversal', 'standing', 'fastest', 'beyond', 'slow')
+ROWS = ('constant', 'speed', 'load', 'reversal', 'standing', 'slow')
 """Rows of the parameters of the deviation, one value per joint."""
 
 SLOW = 0.02
@@ -110,7 +107,7 @@ def contact_excess(
         load: (nv) torque that the joint transmits without contact [Nm or N].
         memory: (MEMORY, nv) after the previous sample.
         interval: time since the previous sample [s].
-        rows: (8, nv) as in ``ROWS``; ``constant`` includes the noise of the observer. Without a
+        rows: (6, nv) as in ``ROWS``; ``constant`` includes the noise of the observer. Without a
             calibration zeros, but for ``slow``.
         sigmas: (nv) number of deviations above which a torque counts as contact.
         constants: rows of (nv) thresholds at rest [Nm or N].
@@ -125,12 +122,11 @@ def contact_excess(
     for x, tau, s, term, last, *row in zip(
         v, load, sigmas, velocity_term, zip(*memory, strict=True), *rows, strict=True
     ):
-        constant, speed, load_factor, reversal, standing, fastest, beyond, slow = row
+        constant, speed, load_factor, reversal, standing, slow = row
         memories.append(turning(x, last, interval, slow))
         _, w, still, _ = memories[-1]
         variance = constant * constant + square(speed * x) + square(load_factor * tau)
         variance = variance + square(reversal * w)
-        variance = variance + square(beyond * larger(magnitude(x) - fastest, 0.0))
         bound = where_less(still, STANDS_AFTER, 0.0, standing)
         deviations.append(sqrt(variance + bound * bound / 3.0))
         increases.append(term * magnitude(x) + (s * (sqrt(variance) - constant) + bound))

@@ -26,6 +26,9 @@ RELEASE = 0.05
 """Time without an exceeded threshold after which a contact ends: four time constants of the default
 observer [s]."""
 
+DEBOUNCE = 0.001
+"""Time for which a threshold is exceeded before it triggers, which takes two samples [s]."""
+
 NEVER = sys.maxsize
 """Start stamp of a condition that does not hold."""
 
@@ -107,7 +110,7 @@ class ContactDetector:
         collision_thresholds: ArrayLike,
         *,
         velocity_term: ArrayLike = 0.0,
-        debounce: float = 0.004,
+        debounce: float = DEBOUNCE,
         release: float = RELEASE,
         residuals: Unexplained | None = None,
         velocity_noise: ArrayLike = 0.0,

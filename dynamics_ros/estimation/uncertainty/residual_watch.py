@@ -64,8 +64,8 @@ CONTACT_MARGIN = 1_000_000_000
 INTERVAL = 1.0
 """Time in motion between two updates [s]."""
 
-DEFAULT_SHARE = 0.5
-"""Default bound as a share of the dry friction of the model."""
+TIME_CONSTANT = 60.0
+"""Time in motion with which the applied friction follows the observed one [s]."""
 
 
 class ResidualWatch:
@@ -218,7 +218,7 @@ class ResidualWatch:
             return Reason.FRICTION_UNEXPECTED, (
                 f'probably those of {"less" if signs > 0.0 else "more"} friction than configured '
                 '(confidence ',
-                *(Figure(100.0 * share, '.0f'), ' %); calibrate, set adaptation.enabled, or set '),
+                *(Figure(100.0 * share, '.0f'), ' %); calibrate, set adaptation.share, or set '),
                 'friction',
             )
         if share <= MASSES:
@@ -244,29 +244,20 @@ class FrictionAdaptation:
         change: (nv) applied change, never modified in place [Nm or N].
     """
 
-    def __init__(
-        self,
-        coulomb: Vector,
-        stribeck: Vector,
-        bound: Vector | None = None,
-        *,
-        time_constant: float = 60.0,
-    ) -> None:
+    def __init__(self, coulomb: Vector, stribeck: Vector, share: float) -> None:
         """Creates an adaptation with zero change.
 
         Args:
             coulomb, stribeck: (nv) parameters of the friction model [Nm or N].
-            bound: (nv) largest change [Nm or N]; None is half of ``coulomb``.
-            time_constant: that with which the change follows the observed friction, in time in
-                motion [s].
+            share: largest change as a share of ``coulomb``.
         """
         self._coulomb = coulomb
-        self.bound = DEFAULT_SHARE * coulomb if bound is None else bound
+        self.bound = share * coulomb
         self.change = np.zeros(len(coulomb))
         # Neither dry friction nor breakaway friction may become negative.
         least = np.minimum(coulomb, coulomb + stribeck)
         self._lowest = -np.minimum(self.bound, np.maximum(least, 0.0))
-        self._share = -np.expm1(-INTERVAL / time_constant)
+        self._step = -np.expm1(-INTERVAL / TIME_CONSTANT)
         self._suspected: int | None = None
 
     @property
@@ -305,4 +296,4 @@ class FrictionAdaptation:
         if not self.suspected(stamp):
             target = np.where(np.isfinite(excess), excess, self.change)
             target = np.clip(target, self._lowest, self.bound)
-            self.change = self.change + self._share * (target - self.change)
+            self.change = self.change + self._step * (target - self.change)

@@ -47,51 +47,30 @@ class NoiseGains(NamedTuple):
 
     Attributes:
         effort: (nv) per torque noise [Nm per Nm].
-        momentum: (nv) per noise of the momentum M v, white and differenced combined [Nm per Nms].
+        momentum: (nv) per noise of the momentum M v [Nm per Nms].
     """
 
     effort: Vector
     momentum: Vector
 
 
-def noise_gains(
-    sampling: str,
-    gain: Vector,
-    interval: float,
-    differenced: Vector | float = 0.0,
-    cutoff: Vector | float = 0.0,
-) -> NoiseGains:
-    """Returns the noise gains of an observer.
+def noise_gains(sampling: str, gain: Vector, interval: float) -> NoiseGains:
+    """Returns the noise gains of an observer for white noise of the samples.
 
     An observer filters its samples: the efforts directly, the momenta through their differences.
-    Velocity noise is either white, or the difference of positions with white noise. The latter is
-    the case for encoder quantization if a joint passes several increments per sample: errors of
-    consecutive velocities then cancel partly, and the observer transmits less of this noise. If the
-    driver filters these velocities, less of their noise remains at high frequency; its stated
-    deviation is that before the filter.
-
     With a = 1 - exp(-K T), white noise through a / (1 - (1 - a) z) has the variance a / (2 - a).
-    Through the driver's filter too, with b for its cutoff, it is an autoregressive process of
-    second order; the variance of its second difference follows from autocovariances [Oppenheim].
+    Velocities that are filtered differences of positions have a noise of other color, of which the
+    observer passes almost the same share: it is a high-pass for momenta, of gain K.
 
     Args:
         sampling: option of the observer (``algorithms/contact/torque_observer.py``).
         gain: (nv) K [1/s].
         interval: sample interval T [s].
-        differenced: number or (nv), share of the momentum noise variance due to differenced
-            positions, 1 where velocities are differences of encoder positions.
-        cutoff: number or (nv), cutoff of the driver's low-pass filter of velocities; 0: none [Hz].
     """
     a = -np.expm1(-gain * interval)
-    b = np.where(np.asarray(cutoff) > 0.0, -np.expm1(-2.0 * np.pi * cutoff * interval), 1.0)
     # The trapezoidal rule averages two samples.
     effort = 0.5 * a if sampling == 'instant' else a / (2.0 - a)
-    white = 2.0 * a**2 / (2.0 - a)
-    pole = a + b - a * b
-    positions = 2.0 * (a * b) ** 2 * (2.0 * pole + a * b) / (pole * (2.0 - a) * (2.0 - b))
-    # The difference of two positions has twice the variance of one.
-    variance = (1.0 - differenced) * white + 0.5 * differenced * positions
-    return NoiseGains(np.sqrt(effort), np.sqrt(variance) / interval)
+    return NoiseGains(np.sqrt(effort), np.sqrt(2.0 * a**2 / (2.0 - a)) / interval)
 
 
 def largest_momentum_noise(robot: Robot, velocity_noise: Vector) -> Vector:
@@ -222,7 +201,7 @@ def effort_ranges(robot: Robot) -> Vector:
         LOG.warning(
             'effort limits do not fit the weight of the robot, and are not used for thresholds (in '
             f'Nm or N: {", ".join(odd)}): correct them in the description, or set '
-            'effort.model_error, thresholds.velocity and thresholds.collision'
+            'effort.model_error, unexplained.speed and thresholds.collision'
         )
     return np.where(used, limits, usual)
 
@@ -253,8 +232,6 @@ class Unexplained:
         load: (nv) deviation per joint torque [1].
         reversal: (nv) deviation at a reversal of the joint [Nm or N].
         standing: (nv) largest friction that may hold the joint at standstill [Nm or N].
-        fastest: (nv) speed up to which the model is known [rad/s or m/s].
-        beyond: (nv) deviation per velocity above ``fastest`` [Nms/rad or Ns/m].
         tail: (nv) factor on the number of deviations that is a contact: ratio of the rare largest
             residuals to those of a normal distribution; 1 or more.
     """
@@ -264,8 +241,6 @@ class Unexplained:
     load: Vector
     reversal: Vector
     standing: Vector
-    fastest: Vector
-    beyond: Vector
     tail: Vector
 
 

@@ -12,27 +12,22 @@ The objective is the information of a motion about the parameters,
     f = -log det M + w log cond Y^T Y,   M = sum over times of Y^T S^-2 Y
 
 for the regressor Y of base parameters, standard deviations S of efforts and the weight w of the
-condition number. The derivative of f by the regressor is a matrix W of the same shape. Then
-sum_ik W_ik dY_ik is the derivative of the inverse dynamics of bodies whose inertial parameters are
-row i of W.
+condition number. The derivative of f by the regressor is a matrix W of the same shape, with which
+the pullback of the regressor gives the derivatives by the motion.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dynamics_ros.algorithms.quantity import define
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.identification.bodies.base_parameters import BaseParameters
 from dynamics_ros.identification.fit import inverse
-from dynamics_ros.kernels import Kernel, trace
 from dynamics_ros.robot import Robot
-from dynamics_ros.spatial import Inertia
 
 from .clearance import CLEARANCE, Clearance
 
@@ -173,21 +168,6 @@ def plan_excitation(
     )
 
 
-def _derivatives_by_inertias(robot: Robot) -> Kernel:
-    """Kernel of inverse_dynamics_derivatives with one more input: inertial parameters (bodies, 10).
-
-    They are in the order of ``regressor``.
-    """
-    model, key = robot.model, ('inverse_dynamics_derivatives',)
-
-    def function(q: Any, v: Any, a: Any, inertias: Any) -> Any:
-        other = replace(model, inertias=tuple(map(Inertia.of_parameters, inertias)))
-        return define(other, key).function(q, v, a)
-
-    inputs = {**define(model, key).inputs, 'inertias': (len(model.joints), 10)}
-    return Kernel(trace(function, inputs, 'derivatives', f'{model.name}: by inertias'))
-
-
 class _Search:
     """Motions of a robot as vectors: scaled coefficients (nv, count), then scaled centres (nv).
 
@@ -198,7 +178,8 @@ class _Search:
     def __init__(self, robot: Robot, base: BaseParameters, limits: Limits, rough: Series) -> None:
         self._robot, self._base, self._limits, self._rough = robot, base, limits, rough
         self._noise = NOISE * np.where(np.isfinite(robot.effort_limits), robot.effort_limits, 50.0)
-        self._derivatives = _derivatives_by_inertias(robot)
+        self._slopes_of_regressor = robot.kernel('regressor').pullback()
+        self._slopes_of_torques = robot.kernel('inverse_dynamics').pullback()
         parts = (
             (rough.q, limits.half),
             (rough.v, limits.velocity),
@@ -249,9 +230,8 @@ class _Search:
         cost, slope = _limit_penalty(self._robot.inverse_dynamics(q, v, a), limits.effort)
         value += cost
         if cost > 0.0:
-            derivatives = self._robot.inverse_dynamics_derivatives(q, v, a)
-            for k, derivative in enumerate(derivatives):
-                slopes[k] += np.einsum('ni,nij->nj', slope, derivative)
+            for k, part in enumerate(self._slopes_of_torques(q, v, a, slope)):
+                slopes[k] += part
         by_c = slopes[0].T @ series.q + slopes[1].T @ series.v + slopes[2].T @ series.a
         by_place = limits.half * slopes[0].sum(axis=0)
         return value, np.concatenate([(by_c * self._units).ravel(), by_place])
@@ -273,21 +253,10 @@ class _Search:
 
     def _slopes(self, W: Array, q: Array, v: Array, a: Array) -> list[Array]:
         """Derivatives of f by q, v, a (n, nv each) from that by the regressor (n, nv, b)."""
-        n, nv = q.shape
-        bodies = 10 * len(self._robot.body_names)
-        whole = np.zeros((n, nv, bodies + nv))
+        joints, bodies = np.arange(self._robot.nv), 10 * len(self._robot.body_names)
+        whole = np.zeros((*q.shape, bodies + len(joints)))
         whole[..., self._base.chosen] = W
-        inertias = np.zeros((n, nv + 1, bodies // 10, 10))
-        inertias[:, :nv] = whole[..., :bodies].reshape(n, nv, -1, 10)
-        # Kernels reject negative masses, so a constant is added to all masses and subtracted below.
-        inertias[..., 0] += 1.0 - min(0.0, float(inertias[..., 0].min()))
-        states = (np.repeat(x[:, np.newaxis], nv + 1, axis=1) for x in (q, v, a))
-        joints = np.arange(nv)
-        # Only torque i of the bodies of row i is used.
-        slopes = [
-            (d[:, joints, joints] - d[:, nv, joints]).sum(axis=1)
-            for d in self._derivatives(*states, inertias)
-        ]
+        slopes = list(self._slopes_of_regressor(q, v, a, whole[..., :bodies]))
         slopes[2] += whole[:, joints, bodies + joints]
         return slopes
 

@@ -10,9 +10,8 @@ almost no motion:
     v_k = sum of c_j F(q_(k-j) - q_(k-j-1)) / T + white noise,
 
 by least squares, with a low-pass filter F whose pole is found by a search. Together they represent
-moving averages, delays and the usual low-pass filters of drivers. At low frequency, which matters
-for observers, the noise has the variance 2 (sum of c_j)^2 / T^2 times that of positions, for any
-filter. ``SampleNoise.cutoff`` is that of F.
+moving averages, delays and the usual low-pass filters of drivers. The variance of this part is that
+of positions times the sum of the squared impulse response.
 """
 
 from __future__ import annotations
@@ -47,14 +46,8 @@ FORGOTTEN = 10.0
 MAX_ROWS = 20_000
 """Number of samples with which the pole is found."""
 
-MIN_SHARE = 0.1
-"""Least share of the velocity variance from position differences for which a filter is known."""
-
 FIRST_LAG, LAST_LAG = -1, 4
 """Range of samples by which a position difference may precede a velocity."""
-
-MIN_FILTER_SUM = 0.1
-"""Least gain of a driver's filter at low frequency from which it is a filter of positions."""
 
 MIN_EFFORT_NOISE, MIN_VELOCITY_NOISE = 1e-4, 1e-5
 """Least noise [Nm or N], [rad/s or m/s]."""
@@ -66,21 +59,16 @@ class SampleNoise:
 
     Attributes:
         effort: (nv) standard deviation, as a torque [Nm or N].
-        velocity: (nv) standard deviation, as it acts at low frequency [rad/s or m/s].
-        differenced: (nv) share of the velocity variance from position differences.
-        cutoff: (nv) cutoff of the driver's low-pass filter of these differences; 0: no filter, or
-            velocities hardly depend on reported positions [Hz].
+        velocity: (nv) standard deviation [rad/s or m/s].
     """
 
     effort: Array
     velocity: Array
-    differenced: Array
-    cutoff: Array
 
     @classmethod
     def none(cls, nv: int) -> SampleNoise:
         """Samples without noise."""
-        return cls(*np.zeros((4, nv)))
+        return cls(*np.zeros((2, nv)))
 
     def of_torques(
         self, robot: Robot, observer: MomentumObserver, q: Array, period: float
@@ -105,17 +93,12 @@ def sample_noise(stretches: Sequence[JointSamples], scale: Array) -> SampleNoise
     if velocity is None:
         velocity = np.gradient(longest.position, longest.period, axis=0)
     steps = np.diff(longest.position, axis=0, prepend=longest.position[:1]) / longest.period
-    fits = [
-        _velocity_variances(v, dq)
+    variances = [
+        _velocity_variance(v, dq)
         for v, dq in zip(_third_differences(velocity).T, _third_differences(steps).T, strict=True)
     ]
-    white, differenced, decay = np.array(fits).T
-    white, differenced = np.maximum(white, 0.0), np.maximum(differenced, 0.0)
-    total = np.maximum(white + differenced, MIN_VELOCITY_NOISE**2)
-    filtered = (decay > 0.0) & (differenced > MIN_SHARE * total)
-    cutoff = -np.log(np.where(filtered, decay, 1.0)) / (2.0 * np.pi * longest.period)
     return SampleNoise(
-        np.maximum(effort, MIN_EFFORT_NOISE), np.sqrt(total), differenced / total, cutoff
+        np.maximum(effort, MIN_EFFORT_NOISE), np.maximum(np.sqrt(variances), MIN_VELOCITY_NOISE)
     )
 
 
@@ -125,20 +108,17 @@ def _third_differences(values: Array) -> Array:
     return found
 
 
-def _velocity_variances(v: Array, steps: Array) -> tuple[float, float, float]:
-    """Variances of the white and of the differenced part of a velocity, and the driver's filter.
+def _velocity_variance(v: Array, steps: Array) -> float:
+    """Variance of the noise of a velocity.
 
     Args:
         v: (n) third differences of velocities.
         steps: (n) third differences of position differences over time.
-
-    Returns:
-        Both variances, and a of the filter y_1 = a y_0 + (1 - a) x_1; 0 without a filter.
     """
     # Skip third differences that contain the unknown position before the first sample.
     first, last = LAST_LAG + 1, len(v) + FIRST_LAG
     if last - first < 2 * (LAST_LAG - FIRST_LAG):
-        return float(np.mean(v**2)) / NOISE_FACTOR, 0.0, 0.0
+        return float(np.mean(v**2)) / NOISE_FACTOR
     some = slice(max(0, len(v) - MAX_ROWS), len(v))
     left = [_fit(v[some], steps[some], pole)[1] for pole in POLES]
     best, pole = int(np.argmin(left)), 0.0
@@ -150,16 +130,16 @@ def _velocity_variances(v: Array, steps: Array) -> tuple[float, float, float]:
         ).x
     shares, white = _fit(v, steps, pole)
     positions = float(np.mean(steps[first:last] ** 2)) / DIFFERENCE_FACTOR
-    # A filter of the driver has unit gain at low frequency.
-    slow = float(np.clip(shares.sum(), 0.0, 1.0))
-    return white, 2.0 * slow**2 * positions, pole if shares.sum() > MIN_FILTER_SUM else 0.0
+    decays = (1.0 - pole) * pole ** np.arange(round(FORGOTTEN / (1.0 - pole)))
+    response = np.convolve(np.convolve(shares, decays), [1.0, -1.0])
+    return white + positions * float(response @ response)
 
 
 def _fit(v: Array, steps: Array, pole: float) -> tuple[Array, float]:
     """Weights of filtered position differences in a velocity, and the variance of the remainder.
 
     Args:
-        v, steps: as of ``_velocity_variances``.
+        v, steps: as of ``_velocity_variance``.
         pole: pole of the filter F.
     """
     # The output of F before the first sample is unknown, and forgotten after some time constants.

@@ -56,9 +56,6 @@ FALSE_ALARMS = 1.0
 """Rate of false alarms in free motion for calibrated thresholds [1/h]."""
 
 NORMAL = NormalDist()
-FAST_QUANTILE = 0.95
-"""Quantile of the speeds in motion up to which the friction of a joint is known."""
-
 MIN_CONSTANT_SHARE = 0.1
 """Least share of the constant in the total standard deviation of a joint."""
 
@@ -134,12 +131,12 @@ def learn_unexplained(
             f'velocities are so noisy that an observer.gain of {GAIN:.0f} 1/s would hide contacts: '
             f'{gain:.0f} 1/s is written, with which contacts are detected later'
         )
-    usual, largest, faster = (
+    usual, largest, viscous_variance = (
         np.broadcast_to(one, robot.nv)
         for one in (
             np.square(accuracy.of_fit),
             np.square(accuracy.largest_of_fit),
-            accuracy.of_viscous,
+            np.square(accuracy.of_viscous),
         )
     )
     # In motion, the unknown dry friction of a joint that hardly moves acts at any speed, and as
@@ -149,11 +146,15 @@ def learn_unexplained(
     viscous, still = np.maximum(unseen, effort_model.viscous), []
     for j, name in enumerate(robot.joint_names):
         if (~joined.standing[:, j]).sum() < MIN_SAMPLES:
-            columns.append([at_rest[j], viscous[j], 0.0, unseen[j], unseen[j], 0.0, 0.0, 1.0])
+            columns.append([at_rest[j], viscous[j], 0.0, unseen[j], unseen[j], 1.0])
             still.append(f'{name} {unseen[j]:.2g}')
             continue
         column, sentence = _parameters_in_motion(
-            joined, j, float(dry[j]), (float(usual[j]), float(largest[j])), float(faster[j])
+            joined,
+            j,
+            float(dry[j]),
+            (float(usual[j]), float(largest[j])),
+            float(viscous_variance[j]),
         )
         columns.append(column)
         findings += [f'{name}: {sentence}'] if sentence else []
@@ -176,7 +177,7 @@ def _parameters_in_motion(
         j: index of the joint.
         dry: its dry friction [Nm or N].
         of_fit: mean and largest variance of modelled torques in other postures.
-        of_viscous: standard deviation of its viscous friction.
+        of_viscous: variance of its viscous friction, an error per speed in faster motion.
     """
     r, standing = found.torque[:, j], found.standing[:, j]
     bound = _static_friction_bound(r, standing, dry)
@@ -200,13 +201,12 @@ def _parameters_in_motion(
     tail = _tail_ratio(z[free])
     always = squares[0] + float(noise.mean())
     far = np.sqrt((tail**2 * always + of_fit[1]) / (always + of_fit[0]))
-    squares[0] += of_fit[0]
+    squares[:2] += of_fit[0], of_viscous
     count = _reversals(found.v[:, j], standing)
     squares[3] = max(squares[3], (count * squares[3] + dry**2) / (count + 1.0))
     pushed = len(np.unique(second)) - len(np.unique(second[free]))
     sentence = f'{pushed} s are not those of free motion, and are left out' if pushed else ''
-    fastest = float(np.quantile(np.abs(found.v[moving, j]), FAST_QUANTILE))
-    return [*np.sqrt(squares), bound, fastest, of_viscous, max(tail, float(far))], sentence
+    return [*np.sqrt(squares), bound, max(tail, float(far))], sentence
 
 
 def _reversals(v: Array, standing: NDArray[np.bool_]) -> int:

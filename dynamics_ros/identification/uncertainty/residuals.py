@@ -4,7 +4,7 @@
 
 A momentum observer passes almost K M(q) times the noise of velocities: with differences of encoder
 steps of 1e-4 rad at 500 Hz this is 1.5 Nm per kg m^2, more than most contacts. If it is too noisy,
-its gain is reduced: the noise of differences falls as K^1.5.
+its gain is reduced.
 """
 
 from __future__ import annotations
@@ -45,8 +45,6 @@ def observer_of(
         gain,
         effort_model=model,
         max_gap=max_gap,
-        velocity_differenced=noise.differenced,
-        velocity_cutoff=noise.cutoff,
     )
 
 

@@ -29,8 +29,7 @@ PARAMETERS = {
     'frames': ['tool0'],
     'friction.coulomb': [TOLD],
     'thresholds.contact': [10.0],
-    'adaptation.enabled': True,
-    'adaptation.time_constant': 5.0,
+    'adaptation.share': 0.5,
 }
 
 
@@ -66,5 +65,5 @@ def test_friction_changes_are_told_and_bounded(ros):
 
     ros.wait_for(learned, meanwhile=mover)
     # Friction begins anew once it is no longer adapted.
-    assert ros.set_parameter(NODE, 'adaptation.enabled', False).successful
+    assert ros.set_parameter(NODE, 'adaptation.share', 0.0).successful
     ros.wait_for(lambda: ros.values(NODE).get('friction adaptation', '').startswith('off'))

@@ -34,7 +34,6 @@ TEXT = urdf_path('anymal').read_text()
 PARAMETERS = {
     'root_joint': 'floating',
     'feet': {'frames': list(FEET)},
-    'location': {'enabled': False},
     'base': {'imu_topic': 'imu'},
 }
 

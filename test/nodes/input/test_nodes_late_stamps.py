@@ -85,7 +85,6 @@ def ros():
         'robot_description': ARM,
         'frames': ['tool0'],
         'publish_tf': True,
-        'location': {'enabled': False},
         # What is lost is lost on purpose.
         'qos_overrides./joint_states.subscription.reliability': 'reliable',
     }

@@ -43,7 +43,6 @@ PARAMETERS = {
 CONTACT = {
     'root_joint': 'floating',
     'feet': {'frames': list(KNOWN.feet)},
-    'location': {'enabled': False},
     'robot_description': URDF,
 }
 
