@@ -55,11 +55,11 @@ def call_of(
         slow_path: called with arguments that do not match.
         bound: value of the trace's bound input; None if it has none.
     """
+    if native is None:
+        return slow_path
     variables = [*trace.arguments, *trace.outputs]
-    if (
-        native is None
-        or len(variables) >= native.MAX_ARRAYS
-        or any(len(x.shape) > native.MAX_RANK for x in variables)
+    if len(variables) >= native.MAX_ARRAYS or any(
+        len(x.shape) > native.MAX_RANK for x in variables
     ):
         return slow_path
     call: Callable[..., Any] = native.Call(
