@@ -141,9 +141,10 @@ def _feet(subject: Subject, options: argparse.Namespace) -> Iterator[Record]:
         'kernel': _compiled(robot, 'constrained_forward_dynamics', *key),
         **{'robot': robot, 'q': q, 'v': v, 'tau': tau, 'contacts': contacts},
         'points': np.zeros((len(feet), 2, 3)),
+        'directions': np.zeros((len(feet), 2, 3)),
     }
     statements = {
-        'kernel': 'kernel(q, v, tau, points)',
+        'kernel': 'kernel(q, v, tau, points, directions)',
         'method': 'robot.constrained_forward_dynamics(q, v, tau, contacts)',
     }
     with_peer = 'pin' in options.peers

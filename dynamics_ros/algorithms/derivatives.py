@@ -129,7 +129,6 @@ def inverse_dynamics_derivatives(
     'derivatives of forward_dynamics along velocities, by v and by tau',
     {'dq': 'da/dq', 'dv': 'da/dv', 'dtau': 'da/dtau, the inverse mass matrix'},
     may_be_singular=True,
-    written=True,
 )
 def forward_dynamics_derivatives(
     model: Model,

@@ -161,9 +161,6 @@ def as_outputs(
                 f'{_described(array)} for {variable.name}',
                 f'a writeable float64 array of shape {shape}',
             )
-        if not array.flags.c_contiguous and _overlaps_itself(array):
-            problem = f'elements of {variable.name} that share memory'
-            raise InvalidArgumentError('out', problem, 'an array with room for each element')
     for i, array in enumerate(given):
         if any(np.shares_memory(array, x) for x in given[:i]):
             raise InvalidArgumentError('out', 'arrays that share memory', 'one array an output')
@@ -174,17 +171,6 @@ def as_outputs(
         shared = any(np.may_share_memory(array, x) for x in others)
         work.append(array if direct and not shared else np.empty(array.shape))
     return list(given), work
-
-
-def _overlaps_itself(array: Array) -> bool:
-    """Return whether elements of an array may share memory, as in a broadcast view."""
-    steps = sorted((abs(step), size) for step, size in zip(array.strides, array.shape) if size > 1)
-    reach = array.itemsize
-    for step, size in steps:
-        if step < reach:
-            return True
-        reach += step * (size - 1)
-    return False
 
 
 def _described(value: Any) -> str:

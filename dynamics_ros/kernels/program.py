@@ -21,7 +21,6 @@ from dynamics_ros.kernels import arguments, calls
 from dynamics_ros.kernels.arguments import Array
 from dynamics_ros.kernels.graph.trace import Variable
 from dynamics_ros.kernels.kernel import Kernel
-from dynamics_ros.kernels.llvm.compiler import MachineCode
 
 
 class Step(NamedTuple):
@@ -103,18 +102,24 @@ class Program:
         return True
 
     def _machine_code(self) -> Callable[[], bool] | None:
-        """Return a function that runs the steps, or None if one of them has no machine code."""
-        made: list[tuple[MachineCode | None, Sequence[NDArray[Any]]]] = []
+        """Return a function that runs the steps.
+
+        None if one of them has no machine code, or without the extension module.
+        """
+        if calls.native is None:
+            return None
+        made: list[tuple[int, tuple[NDArray[Any], ...], object]] = []
         for step in self.steps:
             if isinstance(step, Copy):
-                made.append((None, step))
+                made.append((0, tuple(step), None))
                 continue
             code, bound = step.kernel.compilation.code, step.kernel.bound
             if code is None:
                 return None
-            arrays = [*step.inputs, *([] if bound is None else [bound]), *step.outputs]
-            made.append((code, arrays))
-        return calls.run_of(made)
+            arrays = (*step.inputs, *(() if bound is None else (bound,)), *step.outputs)
+            made.append((code.address('batch'), arrays, code.token))
+        run: Callable[[], bool] = calls.native.Program(tuple(made))
+        return run
 
 
 def _check(step: Step | Copy) -> None:

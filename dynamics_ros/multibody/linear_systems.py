@@ -40,16 +40,6 @@ def apply(A: Array, x: Array) -> Array:
     return np.asarray((A @ x[..., None])[..., 0])
 
 
-def inverse_of_positive(M: Array) -> Array:
-    """Inverse of mass matrices (..., n, n): W^T W with the inverse W of the Cholesky factor.
-
-    Raises:
-        SingularError: M is not positive definite.
-    """
-    W = np.asarray(np.linalg.inv(cholesky(M)), dtype=np.float64)
-    return np.asarray(transposed(W) @ W)
-
-
 def cholesky(M: Array) -> Array:
     """L with M = L L^T of mass matrices (..., n, n).
 

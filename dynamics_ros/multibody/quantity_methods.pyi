@@ -39,6 +39,15 @@ class QuantityMethods(KernelMethods):
         *,
         out: Array | None = None,
     ) -> Array: ...
+    def forward_dynamics_derivatives(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        external_wrenches: Wrenches | None = None,
+        *,
+        out: Arrays | None = None,
+    ) -> tuple[Array, Array, Array]: ...
     def forward_kinematics(
         self, q: ArrayLike, frame: Frames | None = None, *, out: Array | None = None
     ) -> Array: ...

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Methods of a robot that do more than run one kernel.
 
-They are configurations, hybrid dynamics, derivatives of forward dynamics, and external wrenches.
+They are configurations, hybrid dynamics, and torques of external wrenches.
 """
 
 from __future__ import annotations
@@ -22,20 +22,11 @@ from dynamics_ros.kernels.graph.symbols import is_symbolic, symbols
 from dynamics_ros.model import Joint
 from dynamics_ros.multibody.arguments import (
     boolean_mask,
-    finite_together,
     real_array,
     real_vectors,
-    refuse_overflow,
 )
 from dynamics_ros.multibody.kernel_methods import Array, Arrays, Wrenches, kernel_method
-from dynamics_ros.multibody.linear_systems import apply, inverse_of_positive
 from dynamics_ros.multibody.quantity_methods import QuantityMethods
-
-FACTORIZED_IN_KERNELS = 10_000
-"""Largest sum of squared depths of joints, that of a chain of 30, for which a kernel factorizes the
-mass matrix in derivatives of forward dynamics. From some 36 joints in a row on, NumPy is faster;
-the kernel of 50 takes 15 s to compile.
-"""
 
 
 class WrittenMethods(QuantityMethods):
@@ -113,35 +104,6 @@ class WrittenMethods(QuantityMethods):
         torques -= push
         return accelerations, torques
 
-    @kernel_method
-    def forward_dynamics_derivatives(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        tau: ArrayLike,
-        external_wrenches: Wrenches | None = None,
-        *,
-        out: Arrays | None = None,
-    ) -> tuple[Array, Array, Array]:
-        """da/dq, da/dv, da/dtau (..., nv, nv each) of ``forward_dynamics`` ([Lie] 4).
-
-        Args:
-            q, v, tau: as for ``forward_dynamics``.
-            external_wrenches: as for ``inverse_dynamics_derivatives``.
-
-        Raises:
-            SingularError: a joint moves nothing that has mass or inertia.
-            InvalidArgumentError: numbers so large that the result overflows.
-        """
-        if self.model.squared_depths > FACTORIZED_IN_KERNELS and not is_symbolic([q, v, tau]):
-            return self._solved_derivatives(q, v, tau, external_wrenches, out)
-        if external_wrenches is None:
-            dq, dv, dtau = self._run(('forward_dynamics_derivatives',), q, v, tau, out=out)
-            return dq, dv, dtau
-        name = 'forward_dynamics_derivatives'
-        dq, dv, dtau = self._under_wrenches(name, external_wrenches, q, v, tau, out=out)
-        return dq, dv, dtau
-
     # Torques of external wrenches.
 
     def wrench_torques(self, q: ArrayLike, external_wrenches: Wrenches) -> Array:
@@ -182,35 +144,6 @@ class WrittenMethods(QuantityMethods):
             given = np.where(mask, real_vectors('a', a, self.nv), 0.0)
             known = np.where(mask, 0.0, real_vectors('tau', tau, self.nv))
         return key, given, known
-
-    def _solved_derivatives(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        tau: ArrayLike,
-        external_wrenches: Wrenches | None,
-        out: Arrays | None,
-    ) -> tuple[Array, Array, Array]:
-        """Derivatives of forward dynamics from those of inverse dynamics, solved by NumPy.
-
-        A kernel of these solutions takes operations in proportion to the cube of the number of
-        joints in a row: a million for 50. Nothing else is compiled than gravity and the derivatives
-        of inverse dynamics: at a = 0 these contain M and, as C v is quadratic in v, C v = dv v / 2.
-        """
-        q, v, tau = finite_together(q=(q, self.nq), v=(v, self.nv), tau=(tau, self.nv))
-        still = np.zeros(self.nv)
-        _, dv, M = self.inverse_dynamics_derivatives(q, v, still, external_wrenches)
-        inverse = inverse_of_positive(M)
-        force = tau - self.gravity(q) - 0.5 * apply(dv, v)
-        if external_wrenches is not None:
-            force = force + self.wrench_torques(q, external_wrenches)
-        a = apply(inverse, force)
-        refuse_overflow(a, q=q, v=v, tau=tau)
-        dq, dv, M = self.inverse_dynamics_derivatives(q, v, a, external_wrenches, out=out)
-        for matrix, solved in ((dq, -(inverse @ dq)), (dv, -(inverse @ dv)), (M, inverse)):
-            matrix[...] = solved
-        refuse_overflow(dq, dv, M, q=q, v=v, tau=tau)
-        return dq, dv, M
 
     # Dynamics as a linear function of inertial parameters.
 

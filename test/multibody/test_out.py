@@ -9,7 +9,6 @@ import inspect
 import numpy as np
 import pytest
 from arm import ARM
-from numpy.lib.stride_tricks import as_strided
 
 from dynamics_ros import Robot
 from dynamics_ros.algorithms.quantity import DEFINITIONS
@@ -114,8 +113,7 @@ def test_under_wrenches(robot, name):
 def test_a_wrong_one_is_refused_by_name_at_every_call(robot):
     n, q = robot.nv, inputs()['q']
     for _ in range(2):
-        same = as_strided(np.zeros(1), (n, n), (0, 0)), as_strided(np.zeros(n), (n, n), (0, 8))
-        for out in (np.empty(n), np.empty((n, n), np.float32), (np.empty((n, n)),), 'M', *same):
+        for out in (np.empty(n), np.empty((n, n), np.float32), (np.empty((n, n)),), 'M'):
             with pytest.raises(InvalidArgumentError, match='out: '):
                 robot.mass_matrix(q, out=out)
         with pytest.raises(InvalidArgumentError, match='out: '):

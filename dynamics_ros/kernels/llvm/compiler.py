@@ -86,7 +86,8 @@ def _prepared() -> tuple[Target, MachineCode]:
     features = binding.get_host_cpu_features()
     target = target_of(binding.get_default_triple(), features)
     functions = list(llvm_runtime.declarations(target))
-    code = compile_module(llvm_runtime.emit(target), functions)
+    origin = disk_cache.origin(target, ())
+    code = linked(object_code(lambda: llvm_runtime.emit(target), origin), functions)
     for name in functions:
         binding.add_symbol(name, code.address(name))
     return target, code

@@ -23,7 +23,6 @@ from dynamics_ros.kernels.llvm.dialect import (
     element_at,
     every,
     libm_declarations,
-    suffix,
     vector,
 )
 from dynamics_ros.kernels.llvm.line import sincos_name
@@ -57,15 +56,15 @@ def declarations(target: Target) -> dict[str, str]:
     """Return the declarations of all functions by their names, for the modules that use them.
 
     Those of sines take the angles, the sines and the cosines. Those of rows take the rows, their
-    stride in bytes, the number of rows - 1, that of columns, and the vectors. The function from
-    rows to vectors returns whether all numbers are finite; the one from vectors to rows also takes
-    a table: the byte offset of each column's vector, of which the one at offset 0 is zero.
+    stride in bytes, the number of rows - 1, that of columns, and the vectors. The one from vectors
+    to rows also takes a table: the byte offset of each column's vector, of which the one at offset
+    0 is zero.
     """
     declared = {
         sincos_name(lanes): f'void @({vector(lanes)}, ptr, ptr)' for lanes in _sincos_widths(target)
     }
     if target.lanes > 1:
-        declared[gather_name(target)] = 'i1 @(ptr, i64, i64, i64, ptr)'
+        declared[gather_name(target)] = 'void @(ptr, i64, i64, i64, ptr)'
         declared[scatter_name(target)] = 'void @(ptr, i64, i64, i64, ptr, ptr)'
     declared[FINITE] = 'i1 @(ptr, i64)'
     return {name: f'declare {x}'.replace('@', f'@{name}') for name, x in declared.items()}
@@ -171,7 +170,6 @@ class _Rows:
 
     def text(self) -> str:
         name_of = gather_name if self.gathers else scatter_name
-        result = 'i1' if self.gathers else 'void'
         for lane in range(self.lanes):
             below = self.emit(f'icmp slt i64 {lane}, %last')
             row = self.emit(f'select i1 {below}, i64 {lane}, i64 %last')
@@ -185,12 +183,11 @@ class _Rows:
         for i, width in enumerate(widths):
             self.blocks(width, f'w{i}', f'w{i + 1}')
         # There are none of width 0.
-        self.lines += [f'w{len(widths)}:', '  unreachable', 'none:']
-        self.result('zeroinitializer')
+        self.lines += [f'w{len(widths)}:', '  unreachable', 'none:', '  ret void']
         body = '\n'.join(self.lines)
         table = '' if self.gathers else ', ptr %table'
         return (
-            f'define {result} @{name_of(self.target)}(ptr %base, i64 %stride, i64 %last, '
+            f'define void @{name_of(self.target)}(ptr %base, i64 %stride, i64 %last, '
             f'i64 %columns, ptr %vectors{table}) nounwind {{\nentry:\n{body}\n}}\n'
         )
 
@@ -200,7 +197,7 @@ class _Rows:
 
     def blocks(self, width: int, label: str, narrower: str) -> None:
         """Move all columns in blocks of one width; the last block may overlap the one before."""
-        j, seen = f'%{label}.j', f'%{label}.seen'
+        j = f'%{label}.j'
         self.lines += [
             f'{label}:',
             f'  %{label}.end = sub i64 %columns, {width}',
@@ -210,11 +207,7 @@ class _Rows:
             f'  {j} = phi i64 [ 0, %{label} ], [ {j}.next, %{label}.more ]',
         ]
         if self.gathers:
-            self.lines.append(
-                f'  {seen} = phi {vector(self.lanes)} [ zeroinitializer, %{label} ], '
-                f'[ {seen}.next, %{label}.more ]'
-            )
-            self.gather(width, j, seen)
+            self.gather(width, j)
         else:
             self.scatter(width, j, label)
         self.lines += [
@@ -226,40 +219,17 @@ class _Rows:
             f'{label}.more:',
             f'  br label %{label}.block',
             f'{label}.done:',
+            '  ret void',
         ]
-        self.result(f'{seen}.next')
 
-    # NaN or infinity times zero is NaN, which the sum of these products keeps.
-
-    def note(self, values: list[str], seen: str) -> None:
-        kind = vector(self.lanes)
-        total = seen
-        for i, value in enumerate(values):
-            following = f'{seen}.next' if i == len(values) - 1 else f'{seen}.{i}'
-            self.lines.append(
-                f'  {following} = call {kind} @llvm.fma.{suffix(self.lanes)}'
-                f'({kind} {value}, {kind} zeroinitializer, {kind} {total})'
-            )
-            total = following
-
-    def result(self, seen: str) -> None:
-        if not self.gathers:
-            self.lines.append('  ret void')
-            return
-        lanes = self.lanes
-        flags = self.emit(f'fcmp ord {vector(lanes)} {seen}, {seen}')
-        self.lines += [*every(flags, lanes, '%good.' + flags[1:]), f'  ret i1 %good.{flags[1:]}']
-
-    def gather(self, width: int, column: str, seen: str) -> None:
+    def gather(self, width: int, column: str) -> None:
         """Move some columns from rows to vectors."""
         start = self.emit(f'mul i64 {column}, {self.lanes}')
         rows = []
         for lane in range(self.lanes):
             rows.append(self.load(f'%row{lane}', column, width))
             self.prefetch(f'%row{lane}', column, GATHER_AHEAD)
-        columns = self.transposed(rows, width)
-        self.note(columns, seen)
-        for k, value in enumerate(columns):
+        for k, value in enumerate(self.transposed(rows, width)):
             index = self.emit(f'add i64 {start}, {k * self.lanes}')
             self.store(value, '%vectors', index, self.lanes)
 

@@ -260,7 +260,8 @@ def emit_batch(trace: Trace, target: Target) -> str:
             element_at(f'%c{i}', kind, '%scratch', i),
             f'  store {kind} {everywhere}, ptr %c{i}, align 8',
         ]
-    for name, place in zip([*inputs, 'values'], [*scratch.inputs, scratch.values]):
+    arrays = zip([*inputs, 'values'], [*scratch.inputs, scratch.values])
+    for name, place in (*arrays, ('checked', len(scratch.constants))):
         setup.append(element_at(f'%{name}', kind, '%scratch', place))
     read = [
         f'  %full = icmp sge i64 %left, {lanes}',
@@ -270,19 +271,18 @@ def emit_batch(trace: Trace, target: Target) -> str:
     for name, variable in zip(inputs, trace.inputs):
         read += [
             *_row(name, f'{name}.row'),
-            f'  %{name}.good = call i1 @{llvm_runtime.gather_name(target)}(ptr %{name}.row, '
+            f'  call void @{llvm_runtime.gather_name(target)}(ptr %{name}.row, '
             f'i64 %{name}.stride, i64 %last, i64 {variable.size}, ptr %{name})',
         ]
-    allowed = [f'%{name}.good' for name in inputs]
     unit, flags = _unit_quaternions(trace, lanes)
-    read += unit
-    allowed += flags
-    compute = [f'  call void @states({_pointers([*inputs, *(["values"] if values else [])])})']
-    if trace.finite_results is not None:
-        compute.append(
-            f'  %good = call i1 @{llvm_runtime.FINITE}(ptr %values, '
-            f'i64 {len(scratch.computed) * lanes})'
-        )
+    # The inputs and the computed results are one array.
+    checked = scratch.size if trace.finite_results is not None else scratch.values
+    read += [
+        *unit,
+        f'  call void @states({_pointers([*inputs, *(["values"] if values else [])])})',
+        f'  %good = call i1 @{llvm_runtime.FINITE}(ptr %checked, '
+        f'i64 {(checked - len(scratch.constants)) * lanes})',
+    ]
     table = f'[{len(scratch.places)} x i32]'
     write = []
     first = 0
@@ -296,11 +296,10 @@ def emit_batch(trace: Trace, target: Target) -> str:
         ]
         first += variable.size
     entries = ', '.join(f'i32 {8 * lanes * x}' for x in scratch.places)
-    blocks = [(read, allowed), (compute, ['%good'] if trace.finite_results is not None else [])]
     sections = [
         f'; {trace.name}: {trace.operation_count} operations, {lanes} states a vector',
         llvm_line.emit(computing, 'states', target, lanes),
         f'@places = private constant {table} [{entries}]',
-        _batch_function(trace, ', ptr %scratch', setup, blocks, write),
+        _batch_function(trace, ', ptr %scratch', setup, [(read, [*flags, '%good'])], write),
     ]
     return _with_declarations(sections, target, lanes)

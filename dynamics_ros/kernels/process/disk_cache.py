@@ -24,6 +24,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -91,22 +92,22 @@ def origin(depends_on: Any, rooms: tuple[str, ...]) -> str:
             pickled.
         rooms: folders of this package with the code that it depends on, besides ``kernels``.
     """
-    if folder() is None or not (code := _code(rooms)):
+    if folder() is None:
         return ''
+    code = [_code(room) for room in ('kernels', *rooms)]
     try:
         content = pickle.dumps(depends_on, pickle.HIGHEST_PROTOCOL)
     except (pickle.PicklingError, TypeError, AttributeError):
         return ''
-    return key('trace', sys.version, np.__version__, code, content)
+    return key('trace', sys.version, np.__version__, *code, content) if all(code) else ''
 
 
-@lru_cache(maxsize=8)
-def _code(rooms: tuple[str, ...]) -> str:
-    """Return a digest of the sources in rooms and ``kernels``; '' if they are missing."""
-    folders = [PACKAGE / room for room in ('kernels', *rooms)]
-    sources = sorted(path for folder in folders for path in folder.rglob('*.py'))
+@lru_cache(maxsize=16)
+def _code(room: str) -> str:
+    """Return a digest of the sources in a room; '' if one cannot be read."""
+    sources = sorted(glob('**/*.py', root_dir=PACKAGE / room, recursive=True))
     try:
-        return key(*(x for path in sources for x in (path.name, path.read_bytes())))
+        return key(*[x for name in sources for x in (name, (PACKAGE / room / name).read_bytes())])
     except OSError:
         return ''
 
