@@ -310,9 +310,9 @@ class Contact(Component[ContactParameters]):
             self._wrist.update(state)
         external = pipeline.update(state)
         self._alone = NOT_ALONE
-        no_efforts = reason_of(pipeline.unavailable_reason) is Reason.EFFORT_MISSING
-        if self._wrist is not None and no_efforts and external is None:
-            external = self._wrist.judge(state, None, pipeline)
+        if self._wrist is not None and external is None:
+            if reason_of(pipeline.unavailable_reason) is Reason.EFFORT_MISSING:
+                external = self._wrist.judge(state, None, pipeline)
             if external is not None:
                 why = 'contacts behind the wrist sensor alone: ', pipeline.unavailable_reason
                 self._alone = Explanation(Reason.EFFORT_MISSING, *why)

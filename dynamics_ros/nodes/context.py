@@ -406,6 +406,10 @@ class RobotChanges:
         self._context.notify_change()
 
 
+CLOSED = Explanation(Reason.OK, '')
+"""No loop is open."""
+
+
 class RobotContext:
     """Current robot of a process, its changes and its inputs, for all components.
 
@@ -432,7 +436,7 @@ class RobotContext:
         self.components: list[Component[Any]] = []
         self.on_change: list[Callable[[], None]] = []
         self.faults = FaultLog.of(node)
-        self.open_loop = Explanation(Reason.OK, '')
+        self.open_loop = CLOSED
         self._frozen = False
         self.names = FrameNames('', self.parameters.values.frame_prefix)
         self.parameters.add_listener(self._parameters_changed)
@@ -587,10 +591,9 @@ class RobotContext:
 
     def _on_state(self, state: RobotState, answer: bool) -> None:
         """Process a new state in all components, and publish their outputs if ``answer`` is set."""
-        robot = self.robot
-        assert robot is not None, 'the state is of a robot'
+        assert self.built is not None, 'the state is of a robot'
         try:
-            self.open_loop = self.find_open_loop(robot, state.q)
+            self.open_loop = self.find_open_loop(self.built.robot, state.q)
         except DynamicsRosError as error:
             self.open_loop = Explanation(Reason.COMPUTATION_FAILED, str(error))
         for component in self.components:
@@ -625,10 +628,10 @@ class RobotContext:
     def find_open_loop(self, robot: Robot, q: Array) -> Explanation:
         """Return which loop of a robot is open at q (nq), and how far; empty if none is."""
         if not robot.model.loops:
-            return Explanation(Reason.OK, '')
+            return CLOSED
         (loop, distance, angle), tolerance = widest_gap(robot, q), self.parameters.values
         if max(distance, angle) <= tolerance.loop_tolerance:
-            return Explanation(Reason.OK, '')
+            return CLOSED
         frames = f'the loop of {loop.frame!r} and {loop.other!r} is open by '
         figures = Figure(1e3 * distance, '.3g'), ' mm', ' and ', Figure(angle, '.3g'), ' rad'
         bound = f'; loop_tolerance is {tolerance.loop_tolerance:g} m or rad'

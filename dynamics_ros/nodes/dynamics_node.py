@@ -37,9 +37,9 @@ from dynamics_ros.nodes.load import gravity_in_root
 from dynamics_ros.nodes.outputs import FRESH, LATCHED, Output, Publication, publish
 from dynamics_ros.nodes.reporting import steady_timer
 from dynamics_ros.nodes.services import (
-    WatchAction,
+    LoadAction,
+    LoadWatch,
     external_wrenches,
-    payload_feedback,
     serve,
     state_of,
 )
@@ -72,7 +72,6 @@ from dynamics_ros.wire.services import (
     requested_acceleration,
 )
 from dynamics_ros.wire.templates import Evaluate, Source
-from dynamics_ros_msgs.action import IdentifyPayload
 from dynamics_ros_msgs.msg import Payload
 from dynamics_ros_msgs.srv import (
     ComputeDynamicsTerms,
@@ -159,84 +158,44 @@ VELOCITY_NOISE = 0.01
 times this."""
 
 
-class PayloadWatch:
-    """Records joint states for a duration and identifies the whole payload from them.
-
-    Attributes:
-        identifier: identification of the payload, with the model of the robot without payload.
-    """
-
-    def __init__(
-        self, robot: Robot, frame: str, values: DynamicsParameters, duration: float
-    ) -> None:
-        """Start without samples.
-
-        Args:
-            robot: the current robot.
-            frame: frame to which the payload is fixed.
-            values: settings of efforts and friction.
-            duration: duration of the recording [s].
-
-        Raises:
-            DynamicsRosError: the robot is too large, or the values do not fit it.
-        """
-        check_size(robot)
-        bare, effort = robot.with_payload(None), values.effort
-        noise = per_velocity(bare, effort.noise, 'effort.noise')
-        self.identifier = PayloadIdentifier(
-            bare,
-            frame,
-            effort_model=effort_model(bare, effort, values.friction),
-            effort_noise=noise,
-            effort_sampling=effort.sampling,
-        )
-        self._samples: SampleFilter = SampleFilter(
-            bare,
-            velocity_noise=VELOCITY_NOISE,
-            effort_noise=noise,
-            effort_scale=per_velocity(bare, effort.scale, 'effort.scale', base=1.0),
-        )
-        self._duration = duration
-
-    def add(self, state: RobotState) -> None:
-        """Record a state, unless it is stale or lacks velocities or efforts."""
-        if state.effort_missing or state.velocity_missing or state.stale:
-            return
-        for one in self._samples.take(state, merged=state.ages is not None):
-            self.identifier.add(one.time, one.q, one.v, one.effort)
-
-    def ended(self, elapsed: float) -> bool:
-        """Return whether the duration has passed."""
-        return elapsed >= self._duration
-
-    def estimate(self) -> PayloadEstimate:
-        """Return the estimated payload.
-
-        Raises:
-            DynamicsRosError: the samples are insufficient.
-        """
-        return self.identifier.estimate()
-
-
-class PayloadAction(WatchAction[PayloadEstimate]):
+class PayloadAction(LoadAction[PayloadEstimate]):
     """Identifies the whole payload, with the model of the robot without payload."""
 
-    kind, name = IdentifyPayload, 'identify_payload'
+    name = 'identify_payload'
 
-    def begin(self, request: Any) -> PayloadWatch:
-        """Return the recorder for a goal, after checking the goal."""
-        robot = self.context.required_robot()
+    def begin(self, request: Any) -> LoadWatch[PayloadEstimate]:
+        """Return the recorder for a goal, after checking the goal and the size of the robot."""
+        robot, effort = self.context.required_robot(), self.component.values.effort
         if robot.model.loops:
             raise InvalidArgumentError('frame', 'the robot has closed loops', 'a robot without')
         frame = robot.tool_frame
         if request.frame:
             frame = self.context.names.required_frame(robot, request.frame, 'frame')
         duration = self.checked_duration(request.duration, DURATION)
-        return PayloadWatch(robot, frame, self.component.values, duration)
+        check_size(robot)
+        bare = robot.with_payload(None)
+        noise = per_velocity(bare, effort.noise, 'effort.noise')
+        identifier = PayloadIdentifier(
+            bare,
+            frame,
+            effort_model=effort_model(bare, effort, self.component.values.friction),
+            effort_noise=noise,
+            effort_sampling=effort.sampling,
+        )
+        samples: SampleFilter = SampleFilter(
+            bare,
+            velocity_noise=VELOCITY_NOISE,
+            effort_noise=noise,
+            effort_scale=per_velocity(bare, effort.scale, 'effort.scale', base=1.0),
+        )
 
-    def feedback(self, watcher: PayloadWatch, elapsed: float) -> Any:
-        """Return the number of samples and, once identifiable, the mass."""
-        return payload_feedback(watcher, elapsed)
+        def add(state: RobotState) -> None:
+            if state.effort_missing or state.velocity_missing or state.stale:
+                return
+            for one in samples.take(state, merged=state.ages is not None):
+                identifier.add(one.time, one.q, one.v, one.effort)
+
+        return LoadWatch(identifier, add, duration)
 
     async def finish(self, estimate: PayloadEstimate, request: Any, result: Any) -> None:
         """Fill the result, and apply the payload if the goal asks for it."""

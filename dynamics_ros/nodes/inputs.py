@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from math import isfinite
 
 from nav_msgs.msg import Odometry
@@ -97,6 +98,9 @@ class JointStateInput:
             qos_overriding_options=OVERRIDABLE,
             raw=True,
         )
+        # Takes the waiting messages out of the queue; the executor tolerates that they are gone.
+        max_count = max(JOINT_STATE_QOS.depth, self._subscription.qos_profile.depth)
+        self._waiting = partial(take_waiting, self._subscription, max_count)
 
     def _on_message(self, message: bytes) -> None:
         start = time.monotonic()
@@ -140,12 +144,6 @@ class JointStateInput:
             self._on_malformed(error)
         else:
             self._on_values(values, answer)
-
-    def _waiting(self) -> list[bytes]:
-        """Take the waiting messages out of the queue; the executor tolerates that they are gone."""
-        subscription = self._subscription
-        max_count = max(JOINT_STATE_QOS.depth, subscription.qos_profile.depth)
-        return take_waiting(subscription, max_count)
 
 
 CHECK_PERIOD = 0.2

@@ -9,6 +9,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -280,18 +281,50 @@ class WatchAction(ABC, Generic[Estimate]):
             self.component.faults.report(self.name, error)
 
 
-def payload_feedback(watcher: Any, elapsed: float) -> IdentifyPayload.Feedback:
-    """Return what a recorder has identified of a payload after ``elapsed`` seconds."""
-    mass = deviation = math.nan
-    with suppress(DynamicsRosError):  # not identifiable yet
-        found = watcher.estimate()
-        payload = getattr(found, 'payload', found)
-        mass, deviation = payload.mass, payload.mass_deviation
-    identifier = watcher.identifier
-    return IdentifyPayload.Feedback(
-        elapsed=elapsed,
-        samples=identifier.samples,
-        postures=identifier.postures,
-        mass=mass,
-        mass_deviation=deviation,
-    )
+@dataclass(frozen=True)
+class LoadWatch(Generic[Estimate]):
+    """Identifies a load from what is recorded for a duration.
+
+    Attributes:
+        identifier: the identification.
+        add: adds a state to it, unless the state is unsuitable.
+        duration: duration of the recording [s].
+    """
+
+    identifier: Any
+    add: Callable[[RobotState], None]
+    duration: float
+
+    def ended(self, elapsed: float) -> bool:
+        """Return whether the duration has passed."""
+        return elapsed >= self.duration
+
+    def estimate(self) -> Estimate:
+        """Return the estimate.
+
+        Raises:
+            DynamicsRosError: what was recorded is insufficient.
+        """
+        estimate: Estimate = self.identifier.estimate()
+        return estimate
+
+
+class LoadAction(WatchAction[Estimate]):
+    """Action that identifies a load."""
+
+    kind = IdentifyPayload
+
+    def feedback(self, watcher: LoadWatch[Estimate], elapsed: float) -> Any:
+        """Return the number of samples and postures and, once identifiable, the mass."""
+        mass = deviation = math.nan
+        with suppress(DynamicsRosError):  # not identifiable yet
+            found: Any = watcher.estimate()
+            payload = getattr(found, 'payload', found)
+            mass, deviation = payload.mass, payload.mass_deviation
+        return IdentifyPayload.Feedback(
+            elapsed=elapsed,
+            samples=watcher.identifier.samples,
+            postures=watcher.identifier.postures,
+            mass=mass,
+            mass_deviation=deviation,
+        )

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from dynamics_ros.estimation.wrist_sensor import (
 )
 from dynamics_ros.nodes.context import Component
 from dynamics_ros.nodes.outputs import Output
-from dynamics_ros.nodes.services import WatchAction, payload_feedback
+from dynamics_ros.nodes.services import LoadAction, LoadWatch
 from dynamics_ros.parameters.contact import ContactParameters, WristSensorParameters
 from dynamics_ros.reasons import Explanation, Reason
 from dynamics_ros.robot import Robot
@@ -41,7 +41,6 @@ from dynamics_ros.wire.conversions import (
     time_message,
 )
 from dynamics_ros.wire.services import fill_payload
-from dynamics_ros_msgs.action import IdentifyPayload
 from dynamics_ros_msgs.msg import ExternalWrench
 
 SILENCE = 0.1
@@ -241,44 +240,17 @@ class WristSensorInput:
         return response
 
 
-@dataclass(frozen=True)
-class WristSensorWatch:
-    """Records readings at rest for a duration [s]."""
-
-    sensor: WristSensorInput
-    identifier: WristSensorIdentifier
-    duration: float
-
-    def add(self, state: RobotState) -> None:
-        """Record a new reading with a state that is neither stale nor without velocities."""
-        reading = self.sensor.reading if self.sensor.is_new else None
-        if reading is not None and not state.stale and not state.velocity_missing:
-            self.identifier.add(state.time, state.q, state.v, reading)
-
-    def ended(self, elapsed: float) -> bool:
-        """Return whether the duration has passed."""
-        return elapsed >= self.duration
-
-    def estimate(self) -> SensorEstimate:
-        """Return the load.
-
-        Raises:
-            DynamicsRosError: the readings are insufficient.
-        """
-        return self.identifier.estimate()
-
-
-class WristSensorAction(WatchAction[SensorEstimate]):
+class WristSensorAction(LoadAction[SensorEstimate]):
     """Identifies weight, centre of mass, bias and sign from several postures at rest."""
 
-    kind, name = IdentifyPayload, 'identify_wrist_sensor'
+    name = 'identify_wrist_sensor'
 
     def __init__(self, component: Component[ContactParameters], sensor: WristSensorInput) -> None:
         """Create the action."""
         super().__init__(component)
         self._sensor = sensor
 
-    def begin(self, request: Any) -> WristSensorWatch:
+    def begin(self, request: Any) -> LoadWatch[SensorEstimate]:
         """Return the recorder for a goal, after checking the goal."""
         robot, sensor = self.context.required_robot(), self._sensor
         frame = sensor.frame(robot)
@@ -286,11 +258,13 @@ class WristSensorAction(WatchAction[SensorEstimate]):
             raise InvalidArgumentError('frame', repr(request.frame), f"the sensor's: {frame!r}")
         duration = self.checked_duration(request.duration, DURATION)
         identifier = WristSensorIdentifier(robot, frame, was_reversed=sensor.values.reversed)
-        return WristSensorWatch(sensor, identifier, duration)
 
-    def feedback(self, watcher: WristSensorWatch, elapsed: float) -> Any:
-        """Return the number of readings and postures and, once identifiable, the mass."""
-        return payload_feedback(watcher, elapsed)
+        def add(state: RobotState) -> None:
+            reading = sensor.reading if sensor.is_new else None
+            if reading is not None and not state.stale and not state.velocity_missing:
+                identifier.add(state.time, state.q, state.v, reading)
+
+        return LoadWatch(identifier, add, duration)
 
     async def finish(self, estimate: SensorEstimate, request: Any, result: Any) -> None:
         """Fill the result, log the bias, and apply both if the goal asks for it."""

@@ -131,11 +131,6 @@ def _paths(kind: Any) -> tuple[str, ...]:
 
 
 @cache
-def _reader(kind: Any) -> Callable[[Any], tuple[float, ...]]:
-    return attrgetter(*_paths(kind))
-
-
-@cache
 def _parts(kind: Any) -> list[tuple[Callable[[Any], Any], list[str]]]:
     """Return getters of the messages around these fields, with the names of their fields."""
     places = [path.rpartition('.') for path in _paths(kind)]
@@ -148,7 +143,8 @@ def _parts(kind: Any) -> list[tuple[Callable[[Any], Any], list[str]]]:
 def raw_numbers(message: Any) -> tuple[float, ...]:
     """Return the fields of type double of a message, in their order, unchecked."""
     kind: Any = type(message)
-    return _reader(kind)(message)
+    parts = [(find(message), names) for find, names in _parts(kind)]
+    return tuple([getattr(part, name) for part, names in parts for name in names])
 
 
 def numbers(message: Any, name: str) -> Array:

@@ -9,6 +9,7 @@ marker, which robot_state_publisher, at 20 Hz, may not have published yet.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import isclose
 from typing import Any
 
 import numpy as np
@@ -191,11 +192,12 @@ def _obstacle(marker: Marker, name: str, frame: str) -> Obstacle:
     where = f'marker {name!r}'
     pose = pose_matrix(marker.pose, f'{where}: pose')
     x, y, z = size = (marker.scale.x, marker.scale.y, marker.scale.z)
+    circular = isclose(x, y, rel_tol=ROUND)
     if marker.type == Marker.CUBE:
         return Obstacle('box', size, pose, frame)
-    if marker.type == Marker.SPHERE and _equal(x, y) and _equal(x, z):
+    if marker.type == Marker.SPHERE and circular and isclose(x, z, rel_tol=ROUND):
         return Obstacle('sphere', (0.5 * x,), pose, frame)
-    if marker.type == Marker.CYLINDER and _equal(x, y):
+    if marker.type == Marker.CYLINDER and circular:
         return Obstacle('cylinder', (0.5 * x, z), pose, frame)
     count = len(marker.points)
     if marker.type == Marker.TRIANGLE_LIST and count and count % 3 == 0:
@@ -206,7 +208,3 @@ def _obstacle(marker: Marker, name: str, frame: str) -> Obstacle:
         f'type {marker.type} with scale {x:g} {y:g} {z:g} and {count} points',
         'CUBE, SPHERE of three equal diameters, CYLINDER of two, or TRIANGLE_LIST',
     )
-
-
-def _equal(first: float, second: float) -> bool:
-    return abs(first - second) <= ROUND * abs(first)

@@ -173,14 +173,15 @@ def given_joints(state: JointState, buffer: StateBuffer, argument: str) -> Given
         one_each(f'{argument}.{field}', names, values) if values else np.zeros(len(names))
         for field, values in further.items()
     ]
-    check_names(f'{argument}.name', names, buffer.knows, buffer.joint_names)
     q_indices, v_indices = buffer.robot.joint_q_indices, buffer.robot.joint_v_indices
     columns = [i for i, name in enumerate(names) if name in q_indices]
+    knows = q_indices.__contains__ if len(columns) == len(names) else buffer.knows
+    check_names(f'{argument}.name', names, knows, buffer.joint_names)
     return GivenJoints(
         tuple(names),
         [q_indices[names[i]] for i in columns],
         [v_indices[names[i]] for i in columns],
-        *(values[columns] for values in (position, *rates)),
+        *[values[columns] for values in (position, *rates)],
     )
 
 

@@ -151,6 +151,8 @@ class Filling:
 
     Attributes:
         templates: the messages, filled after ``fill``.
+        stamps: memory of all their stamps, as of ``Template``.
+        packed: function that returns each message serialized.
         final: whether making it again would give the same program; False while a kernel is being
             compiled.
     """
@@ -161,6 +163,8 @@ class Filling:
 
     def _make(self) -> None:
         self.templates = [message.template for message in self._messages]
+        self.stamps = [place for one in self.templates for place in one.stamps]
+        self.packed = [one.packed for one in self.templates]
         # Keyed by identity, because steps contain arrays, which cannot be compared with ==.
         steps = {id(step): step for message in self._messages for step in message.steps}
         self._program = Program([*steps.values()])
