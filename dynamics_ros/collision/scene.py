@@ -24,7 +24,8 @@ from dynamics_ros.errors import InvalidArgumentError, ModelError, UnknownFrameEr
 from dynamics_ros.model import ROOT
 from dynamics_ros.model.collision_geometry import CollisionGeometry, read_collision_geometry
 from dynamics_ros.model.hardened_xml import read_source
-from dynamics_ros.model.model import Model
+from dynamics_ros.model.joints import Prismatic, Revolute
+from dynamics_ros.model.model import Joint, Model
 from dynamics_ros.multibody.arguments import check_not_negative, finite_vector
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
@@ -52,6 +53,9 @@ coal's default of 1e-6 takes as long."""
 
 OUTSIDE = 1e-3
 """Distance by which a closest point may lie outside of the bounding sphere of its shape [m]."""
+
+UNBOUNDED = 1e9
+"""Largest motion of a joint in computations, instead of infinity [rad or m]."""
 
 UNIT = 1e-9
 """Distance below which the direction between two points is not defined [m]."""
@@ -242,45 +246,46 @@ class Collisions:
             The distances of k pairs, and J (k, nv) with d-dot = J v.
         """
         q = finite_vector('q', q, self.robot.nq)
-        ways = None if ways is None else np.asarray(ways)
+        ways = None if ways is None else np.minimum(ways, UNBOUNDED)
+        found, rows = self._distances(q, within, ways)
+        if not found.pairs:
+            return found, np.zeros((0, self.robot.nv))
         jacobians = np.zeros((len(self._carriers), 6, self.robot.nv))
         if len(self._carriers) > 1:
             jacobians[1:] = self.robot.jacobian(q, self._carriers[1:], 'world')
-        found, rows = self._distances(q, within, jacobians, ways)
         first, second = self._carried_by[self._ends[rows]].T
         # Both points lie on the normal, so that p x n is the same for both.
-        n, turned = found.normals, _skew(found.points[:, 0])
-        wrench = np.concatenate([n, np.einsum('kij,kj->ki', turned, n)], axis=1)
-        J = np.einsum('ki,kij->kj', wrench, jacobians[second] - jacobians[first])
-        near = found.distance <= within + (0.0 if ways is None else _weighted(np.abs(J), ways))
+        n, p = found.normals, found.points[:, 0]
+        turned = (p @ _CROSS).reshape(-1, 3, 3) @ n[..., None]
+        wrench = np.concatenate([n[:, None], turned.swapaxes(1, 2)], axis=2)
+        J = (wrench @ (jacobians[second] - jacobians[first]))[:, 0]
+        near = found.distance <= (within if ways is None else within + np.abs(J) @ ways)
         return found.chosen(near), J[near]
 
     def _distances(
-        self,
-        q: ArrayLike,
-        within: float,
-        jacobians: Array | None = None,
-        ways: Array | None = None,
+        self, q: ArrayLike, within: float, ways: Array | None = None
     ) -> tuple[Distances, NDArray[np.intp]]:
         """Distances of pairs that may be near, and their indices."""
         with self._lock:
-            near, placed = self._near(q, within, jacobians, ways)
+            near, centres = self._near(q, within, ways)
             measured, p, n = (np.empty((len(near), *shape)) for shape in ((), (2, 3), (3,)))
+            chosen = np.array(near, dtype=np.intp)
+            if not near:
+                return Distances((), measured, p, n), chosen
             for i, k in enumerate(near):
                 measured[i], found = self._measure(k), self._result
                 p[i, 0], p[i, 1] = found.getNearestPoint1(), found.getNearestPoint2()
                 n[i] = found.normal
-            chosen = np.array(near, dtype=np.intp)
             ends = self._ends[chosen]
             # Where shapes just touch, coal may leave the direction open, and deep inside each other
             # it may return points that are on neither: then that of the centres.
-            centres = placed[ends, :, 3]
+            centres = centres[ends]
             with np.errstate(invalid='ignore'):
                 away = np.abs(p - centres).max(axis=2)
-                sound = (away <= 1.01 * self._radii[ends] + OUTSIDE).all(axis=1)
-                sound &= np.isfinite(n).all(axis=1)
-            self._known[chosen] = np.where(sound, measured, np.nan)
-            self._known_places[chosen] = placed[ends]
+                sound = (away <= self._extents[ends]).all(axis=1) & np.isfinite(n).all(axis=1)
+            if ways is not None:
+                self._known[chosen] = np.where(sound, measured, np.nan)
+                self._known_at[chosen] = np.asarray(q)[self._coordinates]
         if not sound.all():
             bad = ~sound
             first, second = centres[bad].transpose(1, 0, 2)
@@ -288,54 +293,40 @@ class Collisions:
             measured[bad] = np.maximum(measured[bad], -self._reach[chosen[bad]])
             n[bad] = apart / np.maximum(np.linalg.norm(apart, axis=1), UNIT)[:, None]
             p[bad] = 0.5 * (first + second)[:, None]
-        names = tuple(self._names[k] for k in near)
-        return Distances(names, measured, p, n), chosen
+        return Distances(tuple(self._names[k] for k in near), measured, p, n), chosen
 
     def _near(
-        self,
-        q: ArrayLike,
-        within: float,
-        jacobians: Array | None = None,
-        ways: Array | None = None,
+        self, q: ArrayLike, within: float, ways: Array | None = None
     ) -> tuple[list[int], Array]:
-        """Place the bodies; return pairs that may be near, and the places of all bodies.
+        """Place the bodies; return pairs that may be near, and the centres of all bounding spheres.
 
-        A place (3, 4) has the rotation of the body and the centre of its bounding sphere.
+        With ``ways`` these are the pairs that could be so near after these motions, by their last
+        distances and the joint motions since. Bodies are placed only for such pairs.
         """
+        q = finite_vector('q', q, self.robot.nq)
+        pairs: list[int]
+        if ways is not None:
+            shifts = np.abs(q[self._coordinates] - self._known_at) + ways
+            rest = self._known - np.einsum('kj,kj->k', self._levers, shifts)
+            pairs = np.flatnonzero(~(rest > within)).tolist()
+            if not pairs:
+                return pairs, np.empty((0, 3))
         carriers = np.empty((len(self._carriers), 4, 4))
         carriers[0] = np.eye(4)
-        q = finite_vector('q', q, self.robot.nq)
         if len(carriers) > 1:
             carriers[1:] = self.robot.forward_kinematics(q, self._carriers[1:])
         poses = carriers[self._carried_by]
-        places = poses[:, :3] @ self._spheres
-        near = np.arange(len(self._ends))
-        if within < np.inf:
-            apart = places[self._ends[:, 1], :, 3] - places[self._ends[:, 0], :, 3]
-            reach = np.full(len(near), within)
-            if jacobians is not None and ways is not None:
-                reach += self._approach(jacobians, places[:, :, 3], ways)
-            near = np.flatnonzero(_squares(apart) <= (self._reach + reach) ** 2)
-            if jacobians is not None:
-                # No pair approaches by more than the points of its bodies have moved since.
-                ends = self._ends[near]
-                squares = np.square(places[ends] - self._known_places[near]).sum(axis=2)
-                turned = np.sqrt(0.5 * squares[..., :3].sum(axis=2))
-                moved = np.sqrt(squares[..., 3]) + self._radii[ends] * turned
-                near = near[~(self._known[near] - moved.sum(axis=1) > reach[near])]
-        pairs: list[int] = near.tolist()
+        centres = (poses[:, :3] @ self._centres)[..., 0]
+        if ways is None:
+            pairs = list(range(len(self._ends)))
+            if within < np.inf:
+                apart = centres[self._ends[:, 1]] - centres[self._ends[:, 0]]
+                squares = np.einsum('ij,ij->i', apart, apart)
+                pairs = np.flatnonzero(squares <= (self._reach + within) ** 2).tolist()
         placed = poses @ self._poses
         for k in {end for pair in pairs for end in self._pair_ends[pair]}:
             self._transforms[k].setTransform(placed[k, :3, :3], placed[k, :3, 3])
-        return pairs, places
-
-    def _approach(self, jacobians: Array, centres: Array, ways: Array) -> Array:
-        """Largest approach of each pair by motions of the joints, by the Jacobians now [m]."""
-        J = jacobians[self._carried_by]
-        shifts = J[:, :3] - _skew(centres) @ J[:, 3:]
-        levers = np.sqrt(_squares(shifts.swapaxes(1, 2)))
-        levers += self._radii[:, None] * np.sqrt(_squares(J[:, 3:].swapaxes(1, 2)))
-        return _weighted(levers[self._ends].sum(axis=1) * self._parted, ways)
+        return pairs, centres
 
     def _measure(self, pair: int) -> float:
         """Distance of a pair [m], with its closest points in ``_result``."""
@@ -387,18 +378,18 @@ class Collisions:
         self._bodies, self.obstacles = bodies, dict(obstacles)
         # All shapes of a moving body are carried by one frame; the others by the root frame.
         moved_by = [model.frame(name).body if name else ROOT for name in frames]
-        carriers, poses, spheres = {ROOT: ''}, [], []
+        carriers, poses, centres, spans = {ROOT: ''}, [], [], []
         for body, name, mover in zip(bodies, frames, moved_by, strict=True):
             X, carrier = np.eye(4), carriers.setdefault(mover, name)
             if name:
                 X = model.frame(name).placement.array()
+            centre = np.append(body.centre, 1.0)
+            spans.append(float(np.linalg.norm((X @ centre)[:3])) + body.radius)
             if carrier:
                 X = model.frame(carrier).placement.inverse().array() @ X
-            sphere = np.eye(4)
-            sphere[:3, 3] = body.centre
             poses.append(X @ body.pose)
-            spheres.append(X @ sphere)
-        self._poses, self._spheres = np.array(poses), np.array(spheres)
+            centres.append(X @ centre)
+        self._poses, self._centres = np.array(poses), np.array(centres)[..., None]
         self._carriers = list(carriers.values())
         places = {mover: i for i, mover in enumerate(carriers)}
         self._carried_by = np.array([places[mover] for mover in moved_by], dtype=np.intp)
@@ -416,16 +407,21 @@ class Collisions:
             pair_of(names[i], names[j]) if j < self._links else (names[i], names[j])
             for i, j in self._pair_ends
         ]
-        self._radii = np.array([body.radius for body in bodies])
-        self._reach = self._radii[self._ends].sum(axis=1)
-        # Joints (nv) that move the bodies of a pair apart.
-        above = [set(model.ancestors(mover)) for mover in moved_by]
-        self._parted = np.zeros((len(self._pair_ends), model.nv), dtype=bool)
-        for row, (i, j) in zip(self._parted, self._pair_ends, strict=True):
-            row[[v for body in above[i] ^ above[j] for v in model.joints[body].v_indices]] = True
-        # Distances of the last measurements that were sound, of any configuration; else NaN.
+        radii = np.array([body.radius for body in bodies])
+        self._reach = radii[self._ends].sum(axis=1)
+        self._extents = 1.01 * radii + OUTSIDE
+        # Distances of the last measurements that were sound, and the coordinates then; else NaN.
         self._known = np.full(len(self._pair_ends), np.nan)
-        self._known_places = np.zeros((len(self._pair_ends), 2, 3, 4))
+        self._known_at = np.zeros((len(self._pair_ends), model.nv))
+        above = [model.ancestors(mover) for mover in moved_by]
+        levers = [
+            _levers(model, (above[i], above[j]), (spans[i], spans[j])) for i, j in self._pair_ends
+        ]
+        self._levers = np.array(levers).reshape(-1, model.nv)
+        self._coordinates = np.zeros(model.nv, dtype=np.intp)
+        for joint in model.joints:
+            if joint.kind.nq == 1:
+                self._coordinates[joint.v_indices[0]] = joint.q_indices[0]
         self._calls = [
             library.ComputeDistance(bodies[i].geometry, bodies[j].geometry)
             for i, j in self._pair_ends
@@ -498,21 +494,39 @@ def disabled_pairs(
     return pairs, tuple(sorted(named - links))
 
 
+def _levers(model: Model, above: tuple[list[int], list[int]], spans: tuple[float, float]) -> Array:
+    """Largest rates (nv) at which joints change the distance of two bodies [m; 1 if sliding].
+
+    The rate by a turning joint is the distance of the normal from its axis, at most the way along
+    the links to the points of either body. NaN where that has no bound: joints of several
+    coordinates, and sliding joints on the way.
+
+    Args:
+        model: the robot.
+        above: joints that move each body, from the root.
+        spans: largest distance of a point of each body from the origin of its moving body [m].
+    """
+    levers = np.zeros(model.nv)
+    chains = [[b for b in above[k] if b not in above[1 - k]] for k in (0, 1)]
+    ways = [[_length(model.joints[b]) for b in chain] for chain in chains]
+    for own, other in ((0, 1), (1, 0)):
+        for k, b in enumerate(chains[own]):
+            joint = model.joints[b]
+            forth = sum(ways[own][k + 1 :]) + spans[own]
+            back = sum(ways[own][: k + 1]) + sum(ways[other]) + spans[other]
+            lever = 1.0 if isinstance(joint.kind, Prismatic) else np.fmin(forth, back)
+            if not isinstance(joint.kind, Prismatic | Revolute):
+                lever = np.nan
+            levers[list(joint.v_indices)] += abs(joint.multiplier) * lever
+    return levers
+
+
+def _length(joint: Joint) -> float:
+    """Distance of the origin of a body from that of its parent body [m]; NaN if it varies."""
+    if not isinstance(joint.kind, Revolute):
+        return np.nan
+    return float(np.linalg.norm(joint.placement.array()[:3, 3]))
+
+
 _CROSS = np.cross(np.eye(3)[:, None], np.eye(3)).swapaxes(1, 2).reshape(3, 9)
-
-
-def _skew(vectors: Array) -> Array:
-    """Matrices (k, 3, 3) of the cross products with vectors (k, 3)."""
-    return np.asarray((vectors @ _CROSS).reshape(-1, 3, 3))
-
-
-def _squares(vectors: Array) -> Array:
-    """Squared norms of vectors (..., 3)."""
-    return np.asarray(np.einsum('...i,...i->...', vectors, vectors))
-
-
-def _weighted(levers: Array, ways: Array) -> Array:
-    """Sums (k) over joints of levers (k, nv) times ways (nv), where 0 times inf is 0."""
-    if np.isfinite(ways).all():
-        return np.asarray(levers @ ways)
-    return np.asarray(np.where(levers > 0.0, levers * ways, 0.0).sum(axis=1))
+"""Matrices of the cross products with the unit vectors, each as a row."""

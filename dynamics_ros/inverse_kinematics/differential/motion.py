@@ -185,7 +185,7 @@ class DifferentialInverseKinematics:
             bounds = bounds._replace(
                 lower=lower, upper=np.where(still, np.maximum(bounds.upper, 0.0), bounds.upper)
             )
-        rows, pairs = self._apart(configuration, dt, last_velocity)
+        rows, pairs = self._apart(configuration, dt, last_velocity, bounds.ways)
         singular_value, condition = _singular_values(levels[0][0], self.rank)
         damping = self._damping_at(singular_value)
         limits, v, scale = (bounds.lower, bounds.upper, damping, rows), None, 1.0
@@ -209,12 +209,12 @@ class DifferentialInverseKinematics:
         )
 
     def _apart(
-        self, q: Array, dt: float, last: Array | None
+        self, q: Array, dt: float, last: Array | None, ways: Array
     ) -> tuple[tuple[Array, Array] | None, tuple[tuple[str, str], ...]]:
         """Rows G v <= h that keep bodies apart, None without any, and their pairs, in turn."""
         if self.collisions is None:
             return None, ()
-        margin, ways = self.collisions.margin, self.limits.stopping_ways(dt, last)
+        margin = self.collisions.margin
         if self._moving is not None:
             ways = np.where(self._moving == 0.0, 0.0, ways)
         found, J = self.collisions.distance_jacobian(q, margin, ways)
