@@ -47,6 +47,7 @@ def solve_bounded(
     upper: Array,
     damping: float,
     rows: tuple[Array, Array] | None = None,
+    bind: bool = False,
 ) -> Array:
     """Solve prioritized damped least squares A x = b within bounds for x (n).
 
@@ -57,6 +58,7 @@ def solve_bounded(
         rows: G (k, n) and h (k): G x <= h. A row that no x within the bounds satisfies is violated
             as little as these allow. If rows contradict each other within the bounds, none is
             violated more than by the x nearest to zero.
+        bind: limits are known to bind, so that the closed form is not tried.
 
     Raises:
         SingularError: a system is not positive definite, or the QP is not solved.
@@ -70,7 +72,9 @@ def solve_bounded(
         B = A if Z is None else A @ Z
         residual = b - A @ x if moved else b
         if residual.any():
-            x, moved = x + _step(B, residual, Z, lower - x, upper - x, damping, rows, x), True
+            more = None if rows is None else (rows[0], rows[1] - rows[0] @ x)
+            x = x + _step(B, residual, Z, lower - x, upper - x, damping, more, bind)
+            moved = True
         if i < last:
             free = _null_space(B, math.sqrt(float(A.ravel() @ A.ravel())))
             Z = free if Z is None else Z @ free
@@ -87,27 +91,23 @@ def _step(
     high: Array,
     damping: float,
     rows: tuple[Array, Array] | None,
-    x: Array,
+    bind: bool,
 ) -> Array:
-    """Step Z z (n) from x that minimizes |B z - b|^2 + damping^2 |z|^2, within low and high.
+    """Step Z z (n) that minimizes |B z - b|^2 + damping^2 |z|^2, within low and high.
 
     G x <= h of ``rows`` holds, too; rows that contradict each other become no worse.
     """
-    more = None if rows is None else (rows[0], rows[1] - rows[0] @ x)
-    z = damped_step(B, b, damping)
-    step = z if Z is None else Z @ z
-    if within(step, low, high, more):
-        return step
+    if not bind:
+        z = damped_step(B, b, damping)
+        step = z if Z is None else Z @ z
+        if within(step, low, high, rows):
+            return step
     # Despite rounding of earlier levels, the step zero must be feasible.
     low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
     solve = _by_least_squares if daqp is None else _by_daqp
-    for relaxed in (False, True):
-        if relaxed:
-            if more is None:
-                break
-            more = more[0], np.maximum(more[1], 0.0)
+    for most in (rows, None if rows is None else (rows[0], np.maximum(rows[1], 0.0))):
         try:
-            z = solve(B, b, Z, low, high, damping, more)
+            z = solve(B, b, Z, low, high, damping, most)
         except InfeasibleError:
             continue
         return z if Z is None else Z @ z

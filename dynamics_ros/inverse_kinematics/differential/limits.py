@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -105,11 +106,11 @@ class Limits:
         if (empty > 0.0).any():
             problem = f'leaves no range of {names[int(np.argmax(empty))]!r}'
             raise InvalidArgumentError('margin', problem, 'smaller margins')
-        names_of = ('positions', 'last', 'lower', 'upper', 'velocity', 'acceleration', 'change')
-        inputs = dict.fromkeys(names_of, nv) | {'dt': (), 'approach': ()}
-        self._bounds = compile(_bounds, inputs, 'velocity_bounds')
-        names_of = ('v', 'velocity', *Bounds._fields[:4])
-        self._kinds = compile(_kinds, dict.fromkeys(names_of, nv), 'binding_limits')
+        self._ranges = np.array([self._lower, self._upper, self._velocity, self._acceleration])
+        inputs = {'positions': nv, 'last': nv, 'change': nv, 'ranges': (4, nv), 'dt': ()}
+        self._bounds = compile(partial(_bounds, approach), inputs, 'velocity_bounds')
+        inputs = dict.fromkeys(('v', 'velocity', *Bounds._fields[:4]), nv)
+        self._kinds = compile(_kinds, inputs, 'binding_limits')
 
     def bounds(self, q: Array, dt: float, last: Array | None) -> Bounds:
         """Bounds of the next velocity.
@@ -123,8 +124,7 @@ class Limits:
         positions[self._v] = q[self._q]
         if last is None:
             last, change = np.zeros(len(self._velocity)), self._unbounded
-        ranges = self._lower, self._upper, self._velocity, self._acceleration
-        return Bounds(*self._bounds(positions, last, *ranges, change, dt, self._approach))
+        return Bounds(*self._bounds(positions, last, change, self._ranges, dt))
 
     def approach_rows(
         self, ways: Array, rates: Array, dt: float, last: Array | None
@@ -147,10 +147,9 @@ class Limits:
         G, h = -rates, ways * (self._approach / dt)
         if not self._accelerates or last is None:
             return G, h
-        levers, acceleration = np.abs(rates[:, self._joints]), self._acceleration[self._joints]
-        reachable = np.where(levers == 0.0, 0.0, levers * acceleration).sum(axis=1)
+        reachable = np.abs(rates[:, self._joints]) @ self._acceleration[self._joints]
         braking = 1.0 + (self._approach / dt) * np.abs(last) / self._acceleration
-        slowing = np.minimum(h, np.sqrt(np.where(ways > 0.0, reachable * ways, 0.0)))
+        slowing = np.minimum(h, np.sqrt(reachable * ways))
         return np.concatenate([G, G * braking]), np.concatenate([slowing, h])
 
     def binding(self, bounds: Bounds, v: Array) -> dict[int, str]:
@@ -160,17 +159,10 @@ class Limits:
 
 
 def _bounds(
-    positions: Any,
-    last: Any,
-    lower: Any,
-    upper: Any,
-    velocity: Any,
-    acceleration: Any,
-    change: Any,
-    dt: Any,
-    approach: Any,
+    approach: float, positions: Any, last: Any, change: Any, ranges: Any, dt: Any
 ) -> dict[str, Any]:
     """`Bounds` of (nv) arrays of symbols; ``change`` is the acceleration from the last velocity."""
+    lower, upper, velocity, acceleration = ranges
 
     def reachable(way: Any) -> Any:
         """Largest speed towards a limit at a distance; negative beyond it."""
