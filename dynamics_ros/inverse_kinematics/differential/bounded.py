@@ -67,7 +67,7 @@ def solve_bounded(
     if rows is not None:
         least = rows[0] * np.where(rows[0] > 0.0, lower, upper)
         rows = rows[0], np.maximum(rows[1], least.sum(axis=1))
-    last, moved = len(levels) - 1, x.any()
+    last, moved = len(levels) - 1, bool(x.any())
     for i, (A, b) in enumerate(levels):
         B = A if Z is None else A @ Z
         residual = b - A @ x if moved else b

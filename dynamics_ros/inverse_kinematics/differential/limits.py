@@ -107,6 +107,7 @@ class Limits:
             problem = f'leaves no range of {names[int(np.argmax(empty))]!r}'
             raise InvalidArgumentError('margin', problem, 'smaller margins')
         self._ranges = np.array([self._lower, self._upper, self._velocity, self._acceleration])
+        inputs: dict[str, int | tuple[int, ...]]
         inputs = {'positions': nv, 'last': nv, 'change': nv, 'ranges': (4, nv), 'dt': ()}
         self._bounds = compile(partial(_bounds, approach), inputs, 'velocity_bounds')
         inputs = dict.fromkeys(('v', 'velocity', *Bounds._fields[:4]), nv)
