@@ -11,20 +11,26 @@ from __future__ import annotations
 
 import copy
 import itertools
+import math
 import os
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.errors import InvalidArgumentError, ModelError, UnknownFrameError
+from dynamics_ros.kernels import compile
+from dynamics_ros.kernels.math import array, maximum, norm, where
 from dynamics_ros.model import ROOT
 from dynamics_ros.model.collision_geometry import CollisionGeometry, read_collision_geometry
 from dynamics_ros.model.hardened_xml import read_source
-from dynamics_ros.model.model import Model
+from dynamics_ros.model.joints import Prismatic, Revolute
+from dynamics_ros.model.model import Joint, Model
 from dynamics_ros.multibody.arguments import check_not_negative, finite_vector
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
@@ -53,6 +59,9 @@ coal's default of 1e-6 takes as long."""
 OUTSIDE = 1e-3
 """Distance by which a closest point may lie outside of the bounding sphere of its shape [m]."""
 
+UNBOUNDED = 1e9
+"""Largest motion of a joint in computations, instead of infinity [rad or m]."""
+
 UNIT = 1e-9
 """Distance below which the direction between two points is not defined [m]."""
 
@@ -74,17 +83,13 @@ class Distances:
     points: Array
     normals: Array
 
-    def chosen(self, mask: NDArray[np.bool_]) -> Distances:
-        """The pairs of a mask (k)."""
-        if mask.all():
-            return self
-        names = tuple(itertools.compress(self.pairs, mask.tolist()))
-        return Distances(names, self.distance[mask], self.points[mask], self.normals[mask])
-
     @property
     def smallest(self) -> float:
         """Smallest distance [m]; inf without a pair."""
         return float(self.distance.min(initial=np.inf))
+
+
+NO_PAIR = Distances((), np.empty(0), np.empty((0, 2, 3)), np.empty((0, 3)))
 
 
 class Collisions:
@@ -158,6 +163,10 @@ class Collisions:
                 self.allowed.setdefault(pair, DISABLED)
             self.problems += tuple(f'SRDF: {x!r} is not a link with a shape' for x in unknown)
         self._links = len(self._bodies)
+        twists = (6, robot.nv)
+        inputs = {'distance': (), 'points': (3, 3), 'first': (4, 4), 'second': (4, 4)}
+        inputs |= {'span': (), 'other': (), 'J': twists, 'K': twists}
+        self._kernel = compile(_pair, inputs, 'pair_of_bodies')
         self._set_obstacles({})
         if srdf is None:
             self._allow_permanent_contacts()
@@ -208,8 +217,7 @@ class Collisions:
         Raises:
             InvalidArgumentError: q has the wrong size or is not finite.
         """
-        found, _ = self._distances(q, within)
-        return found.chosen(found.distance <= within)
+        return self._distances(finite_vector('q', q, self.robot.nq), within)[0]
 
     def in_collision(self, q: ArrayLike) -> bool:
         """Whether a pair is closer than ``margin`` in a configuration (nq)."""
@@ -217,10 +225,11 @@ class Collisions:
 
     def collision(self, q: ArrayLike) -> Pair | None:
         """Return a pair that is closer than ``margin`` in a configuration (nq); None if none is."""
+        q = finite_vector('q', q, self.robot.nq)
         with self._lock:
             near, _ = self._near(q, self.margin)
             for k in near:
-                if self._measure(k) < self.margin:
+                if self._measure(k)[0] < self.margin:
                     return self._names[k]
         return None
 
@@ -242,109 +251,77 @@ class Collisions:
             The distances of k pairs, and J (k, nv) with d-dot = J v.
         """
         q = finite_vector('q', q, self.robot.nq)
-        ways = None if ways is None else np.asarray(ways)
-        jacobians = np.zeros((len(self._carriers), 6, self.robot.nv))
-        if len(self._carriers) > 1:
-            jacobians[1:] = self.robot.jacobian(q, self._carriers[1:], 'world')
-        found, rows = self._distances(q, within, jacobians, ways)
-        first, second = self._carried_by[self._ends[rows]].T
-        # Both points lie on the normal, so that p x n is the same for both.
-        n, turned = found.normals, _skew(found.points[:, 0])
-        wrench = np.concatenate([n, np.einsum('kij,kj->ki', turned, n)], axis=1)
-        J = np.einsum('ki,kij->kj', wrench, jacobians[second] - jacobians[first])
-        near = found.distance <= within + (0.0 if ways is None else _weighted(np.abs(J), ways))
-        return found.chosen(near), J[near]
+        ways = None if ways is None else np.minimum(ways, UNBOUNDED)
+        return self._distances(q, within, ways, with_rates=True)
 
     def _distances(
-        self,
-        q: ArrayLike,
-        within: float,
-        jacobians: Array | None = None,
-        ways: Array | None = None,
-    ) -> tuple[Distances, NDArray[np.intp]]:
-        """Distances of pairs that may be near, and their indices."""
+        self, q: Array, within: float, ways: Array | None = None, with_rates: bool = False
+    ) -> tuple[Distances, Array]:
+        """Distances of pairs that are near, and their rates (k, nv), zero if not asked for."""
         with self._lock:
-            near, placed = self._near(q, within, jacobians, ways)
-            measured, p, n = (np.empty((len(near), *shape)) for shape in ((), (2, 3), (3,)))
-            for i, k in enumerate(near):
-                measured[i], found = self._measure(k), self._result
-                p[i, 0], p[i, 1] = found.getNearestPoint1(), found.getNearestPoint2()
-                n[i] = found.normal
-            chosen = np.array(near, dtype=np.intp)
-            ends = self._ends[chosen]
-            # Where shapes just touch, coal may leave the direction open, and deep inside each other
-            # it may return points that are on neither: then that of the centres.
-            centres = placed[ends, :, 3]
-            with np.errstate(invalid='ignore'):
-                away = np.abs(p - centres).max(axis=2)
-                sound = (away <= 1.01 * self._radii[ends] + OUTSIDE).all(axis=1)
-                sound &= np.isfinite(n).all(axis=1)
-            self._known[chosen] = np.where(sound, measured, np.nan)
-            self._known_places[chosen] = placed[ends]
-        if not sound.all():
-            bad = ~sound
-            first, second = centres[bad].transpose(1, 0, 2)
-            apart = second - first
-            measured[bad] = np.maximum(measured[bad], -self._reach[chosen[bad]])
-            n[bad] = apart / np.maximum(np.linalg.norm(apart, axis=1), UNIT)[:, None]
-            p[bad] = 0.5 * (first + second)[:, None]
-        names = tuple(self._names[k] for k in near)
-        return Distances(names, measured, p, n), chosen
+            near, placed = self._near(q, within, ways)
+            if not near:
+                return NO_PAIR, np.zeros((0, self.robot.nv))
+            jacobians = np.zeros((len(self._carriers), 6, self.robot.nv))
+            if with_rates and len(self._carriers) > 1:
+                jacobians[1:] = self.robot.jacobian(q, self._carriers[1:], 'world')
+            found = []
+            for k in near:
+                i, j = self._pair_ends[k]
+                measured, points = self._measure(k)
+                first, second = (jacobians[self._carried_by[end]] for end in (i, j))
+                pair = measured, points, placed[i], placed[j], self._extents[i], self._extents[j]
+                distance, points, normal, rates, sound = self._kernel(*pair, first, second)
+                if ways is not None:
+                    self._known[k] = distance if sound else np.nan
+                    self._known_at[k] = q[self._coordinates]
+                if distance <= (within if ways is None else within + np.abs(rates) @ ways):
+                    found.append((self._names[k], distance, points, normal, rates))
+        if not found:
+            return NO_PAIR, np.zeros((0, self.robot.nv))
+        names, *arrays = zip(*found, strict=True)
+        distances, points, normals, rates = map(np.array, arrays)
+        return Distances(names, distances, points, normals), rates
 
-    def _near(
-        self,
-        q: ArrayLike,
-        within: float,
-        jacobians: Array | None = None,
-        ways: Array | None = None,
-    ) -> tuple[list[int], Array]:
-        """Place the bodies; return pairs that may be near, and the places of all bodies.
+    def _near(self, q: Array, within: float, ways: Array | None = None) -> tuple[list[int], Array]:
+        """Place the bodies; return pairs that may be near, and the poses of all bodies.
 
-        A place (3, 4) has the rotation of the body and the centre of its bounding sphere.
+        With ``ways`` these are the pairs that could be so near after these motions, by their last
+        distances and the joint motions since. Bodies are placed only for such pairs.
         """
+        pairs: list[int]
+        if ways is not None:
+            shifts = np.abs(q[self._coordinates] - self._known_at) + ways
+            rest = self._known - np.einsum('kj,kj->k', self._levers, shifts)
+            pairs = np.flatnonzero(~(rest > within)).tolist()
+            if not pairs:
+                return pairs, self._poses
         carriers = np.empty((len(self._carriers), 4, 4))
         carriers[0] = np.eye(4)
-        q = finite_vector('q', q, self.robot.nq)
         if len(carriers) > 1:
             carriers[1:] = self.robot.forward_kinematics(q, self._carriers[1:])
-        poses = carriers[self._carried_by]
-        places = poses[:, :3] @ self._spheres
-        near = np.arange(len(self._ends))
-        if within < np.inf:
-            apart = places[self._ends[:, 1], :, 3] - places[self._ends[:, 0], :, 3]
-            reach = np.full(len(near), within)
-            if jacobians is not None and ways is not None:
-                reach += self._approach(jacobians, places[:, :, 3], ways)
-            near = np.flatnonzero(_squares(apart) <= (self._reach + reach) ** 2)
-            if jacobians is not None:
-                # No pair approaches by more than the points of its bodies have moved since.
-                ends = self._ends[near]
-                squares = np.square(places[ends] - self._known_places[near]).sum(axis=2)
-                turned = np.sqrt(0.5 * squares[..., :3].sum(axis=2))
-                moved = np.sqrt(squares[..., 3]) + self._radii[ends] * turned
-                near = near[~(self._known[near] - moved.sum(axis=1) > reach[near])]
-        pairs: list[int] = near.tolist()
-        placed = poses @ self._poses
+        placed = carriers[self._carried_by] @ self._poses
+        if ways is None:
+            pairs = list(range(len(self._ends)))
+            if within < np.inf:
+                apart = placed[self._ends[:, 1], :3, 3] - placed[self._ends[:, 0], :3, 3]
+                squares = np.einsum('ij,ij->i', apart, apart)
+                pairs = np.flatnonzero(squares <= (self._reach + within) ** 2).tolist()
         for k in {end for pair in pairs for end in self._pair_ends[pair]}:
             self._transforms[k].setTransform(placed[k, :3, :3], placed[k, :3, 3])
-        return pairs, places
+        return pairs, placed
 
-    def _approach(self, jacobians: Array, centres: Array, ways: Array) -> Array:
-        """Largest approach of each pair by motions of the joints, by the Jacobians now [m]."""
-        J = jacobians[self._carried_by]
-        shifts = J[:, :3] - _skew(centres) @ J[:, 3:]
-        levers = np.sqrt(_squares(shifts.swapaxes(1, 2)))
-        levers += self._radii[:, None] * np.sqrt(_squares(J[:, 3:].swapaxes(1, 2)))
-        return _weighted(levers[self._ends].sum(axis=1) * self._parted, ways)
-
-    def _measure(self, pair: int) -> float:
-        """Distance of a pair [m], with its closest points in ``_result``."""
+    def _measure(self, pair: int) -> tuple[float, Array]:
+        """Distance of a pair [m], and its closest points and normal (3, 3)."""
         first, second = (self._transforms[end] for end in self._pair_ends[pair])
-        request, result = self._requests[pair], self._result
+        request, result, found = self._requests[pair], self._result, np.empty((3, 3))
         result.clear()
         distance: float = self._calls[pair](first, second, request, result)
         request.updateGuess(result)
-        return distance
+        found[0], found[1] = result.getNearestPoint1(), result.getNearestPoint2()
+        found[2] = result.normal
+        # Where shapes just touch, coal may leave the direction open; such points are on neither.
+        return distance, found if math.isfinite(found.sum()) else np.full((3, 3), UNBOUNDED)
 
     def _fixed_pairs(self) -> dict[Pair, str]:
         """Pairs of links that are fixed to each other or adjacent."""
@@ -387,21 +364,19 @@ class Collisions:
         self._bodies, self.obstacles = bodies, dict(obstacles)
         # All shapes of a moving body are carried by one frame; the others by the root frame.
         moved_by = [model.frame(name).body if name else ROOT for name in frames]
-        carriers, poses, spheres = {ROOT: ''}, [], []
+        carriers, poses, spans = {ROOT: ''}, [], []
         for body, name, mover in zip(bodies, frames, moved_by, strict=True):
             X, carrier = np.eye(4), carriers.setdefault(mover, name)
             if name:
                 X = model.frame(name).placement.array()
+            spans.append(float(np.linalg.norm((X @ body.pose)[:3, 3])) + body.radius)
             if carrier:
                 X = model.frame(carrier).placement.inverse().array() @ X
-            sphere = np.eye(4)
-            sphere[:3, 3] = body.centre
             poses.append(X @ body.pose)
-            spheres.append(X @ sphere)
-        self._poses, self._spheres = np.array(poses), np.array(spheres)
+        self._poses = np.array(poses)
         self._carriers = list(carriers.values())
         places = {mover: i for i, mover in enumerate(carriers)}
-        self._carried_by = np.array([places[mover] for mover in moved_by], dtype=np.intp)
+        self._carried_by = [places[mover] for mover in moved_by]
         names = [body.link for body in bodies]
         self._pair_ends = [
             (i, j)
@@ -416,16 +391,21 @@ class Collisions:
             pair_of(names[i], names[j]) if j < self._links else (names[i], names[j])
             for i, j in self._pair_ends
         ]
-        self._radii = np.array([body.radius for body in bodies])
-        self._reach = self._radii[self._ends].sum(axis=1)
-        # Joints (nv) that move the bodies of a pair apart.
-        above = [set(model.ancestors(mover)) for mover in moved_by]
-        self._parted = np.zeros((len(self._pair_ends), model.nv), dtype=bool)
-        for row, (i, j) in zip(self._parted, self._pair_ends, strict=True):
-            row[[v for body in above[i] ^ above[j] for v in model.joints[body].v_indices]] = True
-        # Distances of the last measurements that were sound, of any configuration; else NaN.
+        radii = np.array([body.radius for body in bodies])
+        self._reach = radii[self._ends].sum(axis=1)
+        self._extents = (1.01 * radii + OUTSIDE).tolist()
+        # Distances of the last measurements that were sound, and the coordinates then; else NaN.
         self._known = np.full(len(self._pair_ends), np.nan)
-        self._known_places = np.zeros((len(self._pair_ends), 2, 3, 4))
+        self._known_at = np.zeros((len(self._pair_ends), model.nv))
+        above = [model.ancestors(mover) for mover in moved_by]
+        levers = [
+            _levers(model, (above[i], above[j]), (spans[i], spans[j])) for i, j in self._pair_ends
+        ]
+        self._levers = np.array(levers).reshape(-1, model.nv)
+        self._coordinates = np.zeros(model.nv, dtype=np.intp)
+        for joint in model.joints:
+            if joint.kind.nq == 1:
+                self._coordinates[joint.v_indices[0]] = joint.q_indices[0]
         self._calls = [
             library.ComputeDistance(bodies[i].geometry, bodies[j].geometry)
             for i, j in self._pair_ends
@@ -498,21 +478,67 @@ def disabled_pairs(
     return pairs, tuple(sorted(named - links))
 
 
-_CROSS = np.cross(np.eye(3)[:, None], np.eye(3)).swapaxes(1, 2).reshape(3, 9)
+def _levers(model: Model, above: tuple[list[int], list[int]], spans: tuple[float, float]) -> Array:
+    """Largest rates (nv) at which joints change the distance of two bodies [m; 1 if sliding].
+
+    The rate by a turning joint is the distance of the normal from its axis, at most the way along
+    the links to the points of either body. NaN where that has no bound: joints of several
+    coordinates, and sliding joints on the way.
+
+    Args:
+        model: the robot.
+        above: joints that move each body, from the root.
+        spans: largest distance of a point of each body from the origin of its moving body [m].
+    """
+    levers = np.zeros(model.nv)
+    chains = [[b for b in above[k] if b not in above[1 - k]] for k in (0, 1)]
+    ways = [[_length(model.joints[b]) for b in chain] for chain in chains]
+    for own, other in ((0, 1), (1, 0)):
+        for k, b in enumerate(chains[own]):
+            joint = model.joints[b]
+            forth = sum(ways[own][k + 1 :]) + spans[own]
+            back = sum(ways[own][: k + 1]) + sum(ways[other]) + spans[other]
+            lever = 1.0 if isinstance(joint.kind, Prismatic) else np.fmin(forth, back)
+            if not isinstance(joint.kind, Prismatic | Revolute):
+                lever = np.nan
+            levers[list(joint.v_indices)] += abs(joint.multiplier) * lever
+    return levers
 
 
-def _skew(vectors: Array) -> Array:
-    """Matrices (k, 3, 3) of the cross products with vectors (k, 3)."""
-    return np.asarray((vectors @ _CROSS).reshape(-1, 3, 3))
+def _length(joint: Joint) -> float:
+    """Distance of the origin of a body from that of its parent body [m]; NaN if it varies."""
+    if not isinstance(joint.kind, Revolute):
+        return np.nan
+    return float(np.linalg.norm(joint.placement.array()[:3, 3]))
 
 
-def _squares(vectors: Array) -> Array:
-    """Squared norms of vectors (..., 3)."""
-    return np.asarray(np.einsum('...i,...i->...', vectors, vectors))
+def _pair(
+    distance: Any, points: Any, first: Any, second: Any, span: Any, other: Any, J: Any, K: Any
+) -> dict[str, Any]:
+    """Distance, points, normal and rates of a pair, of symbols; and whether its points are sound.
 
+    Deep inside each other, coal may return points that are on neither body. Then the direction is
+    that of the centres.
 
-def _weighted(levers: Array, ways: Array) -> Array:
-    """Sums (k) over joints of levers (k, nv) times ways (nv), where 0 times inf is 0."""
-    if np.isfinite(ways).all():
-        return np.asarray(levers @ ways)
-    return np.asarray(np.where(levers > 0.0, levers * ways, 0.0).sum(axis=1))
+    Args:
+        distance, points: as measured: two points and the normal (3, 3).
+        first, second: (4, 4) poses of both bodies, at the centres of their bounding spheres.
+        span, other: largest coordinates of their points from there [m].
+        J, K: (6, nv) Jacobians of both bodies at the origin of the root frame.
+    """
+    a, b = first[:3, 3], second[:3, 3]
+    excess = [x for d in points[0] - a for x in (d - span, -d - span)]
+    excess += [x for d in points[1] - b for x in (d - other, -d - other)]
+    sound = reduce(maximum, excess) <= 0.0
+    apart, middle = b - a, 0.5 * (a + b)
+    n = where(sound, points[2], apart / maximum(norm(apart), UNIT))
+    p, r = where(sound, points[0], middle), where(sound, points[1], middle)
+    # Both points lie on the normal, so that p x n is the same for both.
+    wrench = [*n, *(p[i - 2] * n[i - 1] - p[i - 1] * n[i - 2] for i in range(3))]
+    return {
+        'distance': where(sound, distance, maximum(distance, -(span + other))),
+        'points': [p, r],
+        'normal': n,
+        'rates': array(wrench) @ (K - J),
+        'sound': where(sound, 1.0, 0.0),
+    }

@@ -6,16 +6,20 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
+from dynamics_ros import Robot
 from dynamics_ros.control import Admittance, MeasuredWrench, required_damping, wrench_at
 from dynamics_ros.control.admittance import TARE_TIME
 from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.inverse_kinematics.differential import CartesianServo
 from dynamics_ros.reasons import Reason
+from dynamics_ros.simulation.mujoco_world import MujocoWorld
 
 MASS = np.array([2.0, 4.0, 8.0, 0.2, 0.4, 0.8])
 DAMPING = np.array([30.0, 20.0, 60.0, 1.0, 3.0, 4.0])
@@ -222,6 +226,43 @@ def test_a_wall_is_stable_above_the_required_damping(mass, delay, lag):
 def test_an_unstable_contact_is_reported_within_a_second(mass, damping):
     reported, _ = pressed(Wall(1e5, 0.004), mass, damping, push=20.0)
     assert reported < 1.0
+
+
+@pytest.mark.parametrize('share', [0.05, 1.1])
+def test_an_arm_in_mujoco_is_calm_at_a_wall_above_the_required_damping(share):
+    """A position-controlled arm follows the servo 4 ms late; a spring of 1e5 N/m stops its tool.
+
+    Its drives are springs of 40 Hz with velocity feed-forward. Their delay is part of T, and they
+    are soft beside the wall, so that a fifth of the damping is calm, too.
+    """
+    stiffness, period, substeps, rate = 1e5, 0.002, 4, 2.0 * math.pi * 40.0
+    robot = Robot.from_urdf(Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf')
+    world, servo = MujocoWorld(robot, period / substeps), CartesianServo(robot, 'tool0')
+    law = Admittance(5.0, share * required_damping(stiffness, 0.004 + 1.0 / rate, period))
+    q = np.array([0.3, -0.5, 0.2, 1.1, -0.4, 0.7, 0.1])
+    world.place(q)
+    late, speeds, reported = deque([(q, np.zeros(7))] * 2), [], False
+    wall = robot.forward_kinematics(q, 'tool0')[0, 3] + 0.001
+    for _ in range(1500):
+        pose = robot.forward_kinematics(world.q, 'tool0')
+        pressed = max(pose[0, 3] - wall, 0.0)
+        force = np.array([15.0 - stiffness * pressed, 0.0, 0.0, 0.0, 0.0, 0.0])
+        v = servo.follow_twist(q, law.twist(force, pose, np.eye(3), period), period).v
+        q = q + period * v
+        reported |= law.oscillates
+        late.append((q, v))
+        held, pace = late.popleft()
+        for step in range(substeps):
+            push = np.zeros(6)
+            pose = robot.forward_kinematics(world.q, 'tool0')
+            push[0] = 15.0 - stiffness * max(pose[0, 3] - wall, 0.0)
+            behind = held - (1.0 - step / substeps) * period * pace - world.q
+            a = rate**2 * behind + 2.0 * rate * (pace - world.v)
+            tau = robot.inverse_dynamics(world.q, world.v, a)
+            world.step(tau + robot.jacobian(world.q, 'tool0').T @ push)
+        speeds.append(np.abs(robot.jacobian(world.q, 'tool0') @ world.v)[0])
+    assert reported == (share < 1.0)
+    assert (max(speeds[-250:]) < 1e-3) == (share > 1.0)
 
 
 def test_a_hand_that_shakes_the_tool_is_no_unstable_contact():

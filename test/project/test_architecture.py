@@ -23,7 +23,7 @@ LEDGER = {
     'algorithms': (7442, 6900),
     'bindings': (337, 300),
     'calibration': (1538, 1700),
-    'collision': (852, 900),
+    'collision': (878, 900),
     'commanding': (925, 600),
     'constraints': (1953, 1200),
     'control': (2835, 2600),
@@ -34,7 +34,7 @@ LEDGER = {
     'fleet': (1272, 1200),
     'identification': (4945, 4700),
     'inspect': (349, 400),
-    'inverse_kinematics': (3243, 2500),
+    'inverse_kinematics': (3304, 2500),
     'kernels': (6877, 6000),
     'launching': (334, 200),
     'model': (3746, 3100),
@@ -49,7 +49,7 @@ LEDGER = {
     'wire': (2023, 1600),
     'launch': (59, 150),
     'files beside the rooms': (1360, 650),
-    'test': (45846, 45000),
+    'test': (45886, 45000),
 }
 """Lines of each room with its C and page sources: the most that are allowed now, and the budget.
 

@@ -20,6 +20,8 @@ from scipy.linalg.lapack import dgesdd, dposv
 from dynamics_ros.errors import InfeasibleError, SingularError
 from dynamics_ros.multibody.linear_systems import RANK_TOLERANCE, damped_least_squares
 
+from .limits import UNBOUNDED
+
 try:
     import daqp
 except ImportError:
@@ -45,40 +47,34 @@ def solve_bounded(
     upper: Array,
     damping: float,
     rows: tuple[Array, Array] | None = None,
+    bind: bool = False,
 ) -> Array:
     """Solve prioritized damped least squares A x = b within bounds for x (n).
 
     Args:
         levels: A (m, n) and b (m) of each level, highest priority first.
-        lower, upper: (n) bounds, inf if there is none; lower <= upper.
+        lower, upper: (n) bounds, ``UNBOUNDED`` if there is none; lower <= upper.
         damping: each level minimizes |A x - b|^2 + damping^2 |x|^2.
         rows: G (k, n) and h (k): G x <= h. A row that no x within the bounds satisfies is violated
             as little as these allow. If rows contradict each other within the bounds, none is
             violated more than by the x nearest to zero.
+        bind: limits are known to bind, so that the closed form is not tried.
 
     Raises:
         SingularError: a system is not positive definite, or the QP is not solved.
     """
-    n = len(lower)
-    x, Z = np.zeros(n), None
-    if (lower > 0.0).any() or (upper < 0.0).any():
-        x = np.clip(x, lower, upper)  # the bounds exclude zero
+    x, Z = np.minimum(np.maximum(0.0, lower), upper), None  # zero, unless the bounds exclude it
     if rows is not None:
-        least = np.where(rows[0] > 0.0, lower, upper)
-        least = np.where(rows[0] == 0.0, 0.0, least)  # which may be infinite
-        rows = rows[0], np.maximum(rows[1], np.einsum('ij,ij->i', rows[0], least))
-    last = len(levels) - 1
+        least = rows[0] * np.where(rows[0] > 0.0, lower, upper)
+        rows = rows[0], np.maximum(rows[1], least.sum(axis=1))
+    last, moved = len(levels) - 1, bool(x.any())
     for i, (A, b) in enumerate(levels):
         B = A if Z is None else A @ Z
-        residual = b - A @ x if i or x.any() else b
-        z = damped_step(B, residual, damping) if residual.any() else np.zeros(B.shape[1])
-        step = z if Z is None else Z @ z
-        if not within(x + step, lower, upper, rows):
-            # Despite rounding of earlier levels, the step zero must be feasible.
-            low, high = np.minimum(lower - x, 0.0), np.maximum(upper - x, 0.0)
+        residual = b - A @ x if moved else b
+        if residual.any():
             more = None if rows is None else (rows[0], rows[1] - rows[0] @ x)
-            step = _step_within(B, residual, Z, low, high, damping, more)
-        x = x + step
+            x = x + _step(B, residual, Z, lower - x, upper - x, damping, more, bind)
+            moved = True
         if i < last:
             free = _null_space(B, math.sqrt(float(A.ravel() @ A.ravel())))
             Z = free if Z is None else Z @ free
@@ -87,7 +83,7 @@ def solve_bounded(
     return np.minimum(np.maximum(x, lower), upper)
 
 
-def _step_within(
+def _step(
     B: Array,
     b: Array,
     Z: Array | None,
@@ -95,21 +91,27 @@ def _step_within(
     high: Array,
     damping: float,
     rows: tuple[Array, Array] | None,
+    bind: bool,
 ) -> Array:
-    """Step x = Z z (n) that minimizes |B z - b|^2 + damping^2 |z|^2, within low <= x <= high.
+    """Step Z z (n) that minimizes |B z - b|^2 + damping^2 |z|^2, within low and high.
 
     G x <= h of ``rows`` holds, too; rows that contradict each other become no worse.
     """
+    if not bind:
+        z = damped_step(B, b, damping)
+        step = z if Z is None else Z @ z
+        if within(step, low, high, rows):
+            return step
+    # Despite rounding of earlier levels, the step zero must be feasible.
+    low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
     solve = _by_least_squares if daqp is None else _by_daqp
-    n = len(low)
-    G, h = (np.zeros((0, n)), np.zeros(0)) if rows is None else rows
-    for most in (h, np.maximum(h, 0.0)):
+    for most in (rows, None if rows is None else (rows[0], np.maximum(rows[1], 0.0))):
         try:
-            z = solve(B, b, Z, low, high, damping, G, most)
+            z = solve(B, b, Z, low, high, damping, most)
         except InfeasibleError:
             continue
         return z if Z is None else Z @ z
-    return np.zeros(n)  # which rounding alone made infeasible
+    return np.zeros(len(low))  # which rounding alone made infeasible
 
 
 def damped_step(B: Array, b: Array, damping: float) -> Array:
@@ -150,24 +152,41 @@ def within(x: Array, lower: Array, upper: Array, rows: tuple[Array, Array] | Non
 
 
 def _by_least_squares(
-    B: Array, b: Array, Z: Array | None, low: Array, high: Array, damping: float, G: Array, h: Array
+    B: Array,
+    b: Array,
+    Z: Array | None,
+    low: Array,
+    high: Array,
+    damping: float,
+    rows: tuple[Array, Array] | None,
 ) -> Array:
-    """Solution z of `_step_within`, by SciPy."""
+    """Solution z of the QP of `_step`, by SciPy."""
     basis = np.eye(len(low)) if Z is None else Z
-    C, d = np.vstack([basis, -basis, G @ basis]), np.concatenate([high, -low, h])
+    C, d = np.vstack([basis, -basis]), np.concatenate([high, -low])
+    d = np.where(d < 0.5 * UNBOUNDED, d, np.inf)
+    if rows is not None:
+        C, d = np.vstack([C, rows[0] @ basis]), np.append(d, rows[1])
     return damped_least_squares(B, b, C, d, damping)
 
 
 def _by_daqp(
-    B: Array, b: Array, Z: Array | None, low: Array, high: Array, damping: float, G: Array, h: Array
+    B: Array,
+    b: Array,
+    Z: Array | None,
+    low: Array,
+    high: Array,
+    damping: float,
+    rows: tuple[Array, Array] | None,
 ) -> Array:
-    """Solution z of `_step_within`, by DAQP."""
-    H = _regularized(B.T @ B, damping)
+    """Solution z of the QP of `_step`, by DAQP."""
     # DAQP takes the first bounds as those of z itself where there are more than rows.
-    C = np.ascontiguousarray(G if Z is None else np.vstack([Z, G @ Z]))
-    high, low = np.append(high, h), np.append(low, np.full(len(h), -np.inf))
+    C = np.empty((0, len(low))) if Z is None else np.ascontiguousarray(Z)
+    if rows is not None:
+        C = np.concatenate([C, rows[0] if Z is None else rows[0] @ Z])
+        high = np.concatenate([high, rows[1]])
+        low = np.concatenate([low, np.full(len(rows[1]), -np.inf)])
     sense = np.zeros(len(low), dtype=np.int32)
-    z, _, exit_flag, _ = daqp.solve(H, -B.T @ b, C, high, low, sense)
+    z, _, exit_flag, _ = daqp.solve(_regularized(B.T @ B, damping), -b @ B, C, high, low, sense)
     if exit_flag == INFEASIBLE:
         raise InfeasibleError('bounds of a velocity contradict each other', np.inf)
     if exit_flag != SOLVED:

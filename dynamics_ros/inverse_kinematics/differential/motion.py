@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +20,7 @@ from dynamics_ros.multibody.arguments import check_not_negative, check_positive,
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .bounded import damped_step, solve_bounded, within
-from .limits import Limits
+from .limits import Bounds, Limits
 from .tasks import VelocityTask
 
 Array = NDArray[np.float64]
@@ -53,6 +54,18 @@ class DifferentialMotion:
     condition: float
     scale: float
     kept_apart: tuple[tuple[str, str], ...] = ()
+
+
+class Prepared(NamedTuple):
+    """Problem of a step: tasks with roots of their weights, weighted levels, limits, damping."""
+
+    demands: list[tuple[Array, Array, Array]]
+    levels: list[tuple[Array, Array]]
+    bounds: Bounds
+    rows: tuple[Array, Array] | None
+    pairs: tuple[tuple[str, str], ...]
+    damping: float
+    condition: float
 
 
 class DifferentialInverseKinematics:
@@ -172,6 +185,10 @@ class DifferentialInverseKinematics:
         Raises:
             InvalidArgumentError: an argument has a wrong shape, is not finite or is out of range.
         """
+        return self.solve(self.prepare(q, dt, last))
+
+    def prepare(self, q: ArrayLike, dt: float, last: ArrayLike | None = None) -> Prepared:
+        """Compute what `solve` needs; arguments as of `velocity`."""
         configuration = finite_vector('q', q, self.robot.nq)
         check_positive('dt', dt)
         last_velocity = None if last is None else finite_vector('last', last, self.robot.nv)
@@ -185,16 +202,30 @@ class DifferentialInverseKinematics:
             bounds = bounds._replace(
                 lower=lower, upper=np.where(still, np.maximum(bounds.upper, 0.0), bounds.upper)
             )
-        rows, pairs = self._apart(configuration, dt, last_velocity)
+        rows, pairs = self._apart(configuration, dt, last_velocity, bounds.ways)
         singular_value, condition = _singular_values(levels[0][0], self.rank)
         damping = self._damping_at(singular_value)
+        return Prepared(demands, levels, bounds, rows, pairs, damping, condition)
+
+    def solve(self, prepared: Prepared, share: float = 1.0) -> DifferentialMotion:
+        """Compute the velocity of the next step.
+
+        Args:
+            prepared: result of `prepare`.
+            share: factor of the demands of the first priority.
+        """
+        demands, levels, bounds, rows, pairs, damping, condition = prepared
+        if share != 1.0:
+            levels = [(levels[0][0], share * levels[0][1]), *levels[1:]]
+            scales = [share if i in self._levels[0] else 1.0 for i in range(len(demands))]
+            demands = [(A, y * b, root) for y, (A, b, root) in zip(scales, demands, strict=True)]
         limits, v, scale = (bounds.lower, bounds.upper, damping, rows), None, 1.0
         if self._keep_direction:
             step = damped_step(*levels[0], damping)
             if not within(step, bounds.lower, bounds.upper, rows):
                 v, scale = self._scaled_velocity(levels, *limits)
             elif len(levels) == 1:
-                v = np.clip(step, bounds.lower, bounds.upper)
+                v = np.minimum(np.maximum(step, bounds.lower), bounds.upper)
         if v is None:
             v = solve_bounded(levels, *limits)
         binding, close = self.limits.binding(bounds, v), _close(rows, v)
@@ -209,12 +240,12 @@ class DifferentialInverseKinematics:
         )
 
     def _apart(
-        self, q: Array, dt: float, last: Array | None
+        self, q: Array, dt: float, last: Array | None, ways: Array
     ) -> tuple[tuple[Array, Array] | None, tuple[tuple[str, str], ...]]:
         """Rows G v <= h that keep bodies apart, None without any, and their pairs, in turn."""
         if self.collisions is None:
             return None, ()
-        margin, ways = self.collisions.margin, self.limits.stopping_ways(dt, last)
+        margin = self.collisions.margin
         if self._moving is not None:
             ways = np.where(self._moving == 0.0, 0.0, ways)
         found, J = self.collisions.distance_jacobian(q, margin, ways)
@@ -262,7 +293,8 @@ class DifferentialInverseKinematics:
         bounds = _extended(lower, 0.0), _extended(upper, size)
         if rows is not None:
             rows = _extended(rows[0], 0.0), rows[1]
-        x = solve_bounded([direction_rows, factor_row, *lower_levels], *(*bounds, damping, rows))
+        demands = [direction_rows, factor_row, *lower_levels]
+        x = solve_bounded(demands, *bounds, damping, rows, bind=True)
         return x[:n], float(x[n] / size)
 
     def _damping_at(self, singular_value: float) -> float:

@@ -164,14 +164,16 @@ class CartesianServo:
         wanted[self._rows] = finite_vector('twist', twist, 6)[self._rows]
         scaled = self._speed_scale(wanted)
         wanted *= scaled
-        motion = self._velocity_for(q, wanted, dt)
+        self._task.feedforward = wanted
+        prepared = self._solver.prepare(q, dt, self.v)
+        motion = self._solver.solve(prepared)
         settings, condition, fraction = self.settings, motion.condition, 1.0
         if condition > settings.slow_condition and self._approaches_singularity(
             q, motion.v, condition
         ):
             margin = settings.stop_condition - condition
             fraction = max(0.0, margin / (settings.stop_condition - settings.slow_condition))
-            motion = self._velocity_for(q, fraction * wanted, dt)
+            motion = self._solver.solve(prepared, fraction)
         self.v, slowed = motion.v, fraction < 1.0
         step = {**vars(motion), 'condition': condition}
         speed = fraction * motion.scale
@@ -189,14 +191,13 @@ class CartesianServo:
         error = pose_error(target, self.robot.forward_kinematics(q, self.frame))
         return self.follow_twist(q, min(self.settings.gain, 1.0 / dt) * error, dt)
 
-    def _velocity_for(self, q: Array, twist: Array, dt: float) -> DifferentialMotion:
-        self._task.feedforward = twist
-        return self._solver.velocity(q, dt, self.v)
-
     def _speed_scale(self, twist: Array) -> float:
-        parts = (twist[:3], self.settings.linear_speed), (twist[3:], self.settings.angular_speed)
-        sizes = [(float(np.linalg.norm(part)), limit) for part, limit in parts]
-        return min([1.0, *(limit / size for size, limit in sizes if size > limit)])
+        x, y, z, *turn = twist.tolist()
+        speeds = (
+            (math.hypot(x, y, z), self.settings.linear_speed),
+            (math.hypot(*turn), self.settings.angular_speed),
+        )
+        return min([1.0, *(limit / size for size, limit in speeds if size > limit)])
 
     def _approaches_singularity(self, q: Array, v: Array, condition: float) -> bool:
         """Whether the motion v at q increases the condition number."""
