@@ -41,7 +41,7 @@ LEDGER = {
     'nodes': (9047, 6300),
     'page': (838, 700),
     'parameters': (1017, 900),
-    'recordings': (1348, 1500),
+    'recordings': (1441, 1500),
     'simulation': (1460, 1600),
     'spatial': (2380, 2400),
     'viewer': (550, 600),
