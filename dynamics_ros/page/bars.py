@@ -30,7 +30,7 @@ def bars(joints: Sequence[str], gravity: Mapping[str, Bar], external: Mapping[st
     """
     lines = [
         f'<tr><td title="{escape(joint)}" style="padding-right:6px;overflow:hidden;'
-        'text-overflow:ellipsis;max-width:9.5em">'
+        'text-overflow:ellipsis;max-width:7.5em">'
         f'{escape(joint)}</td>{_cell(gravity.get(joint), GRAVITY_COLOR)}'
         f'{_cell(external.get(joint), EXTERNAL_COLOR) if external else ""}</tr>'
         for joint in joints
@@ -60,7 +60,7 @@ def _cell(bar: Bar | None, color: str) -> str:
     side = 'left' if bar.value >= 0.0 else 'right'
     hint = f'limit {bar.limit:.4g}' if limited else 'no limit'
     return (
-        f'<td style="width:18%;padding:1px 0 1px 6px" title="{hint}"><div style="position:relative;'
+        f'<td style="width:22%;padding:1px 0 1px 6px" title="{hint}"><div style="position:relative;'
         'height:0.9em;background:rgba(128,128,128,0.22)"><div style="position:absolute;top:0;'
         'bottom:0;left:50%;border-left:1px solid rgba(128,128,128,0.7)"></div>'
         f'<div style="position:absolute;top:0;bottom:0;{side}:50%;width:{50.0 * share:.1f}%;'
