@@ -48,7 +48,7 @@ LEDGER = {
     'wire': (2023, 1600),
     'launch': (59, 150),
     'files beside the rooms': (1360, 650),
-    'test': (45846, 45000),
+    'test': (45891, 45000),
 }
 """Lines of each room with its C and page sources: the most that are allowed now, and the budget.
 
