@@ -173,6 +173,6 @@ def test_what_ros_cannot_read_is_named(tmp_path, arguments, problem, expected):
 
 def test_a_list_with_an_argument_of_xacro_comes_with_its_quotes():
     words = ['--ros-args', '-p']
-    with pytest.raises(InvalidArgumentError, match='or "a:=1"'):
+    with pytest.raises(InvalidArgumentError, match='"a:=1", not y'):
         check_command_line([*words, 'robot_description_arguments:=[dof:=7]'])
     check_command_line([*words, 'robot_description_arguments:=["dof:=7"]'])
