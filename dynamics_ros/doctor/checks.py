@@ -55,7 +55,7 @@ class Finding(NamedTuple):
 
 CURES = {
     Reason.WAITING_FOR_DESCRIPTION: (
-        'start robot_state_publisher with the description, or give robot_description at start'
+        'start robot_state_publisher with the description, or give robot_description_file at start'
     ),
     Reason.NO_PUBLISHER: (
         'start the driver or joint_state_broadcaster; if it publishes under another name, remap: '

@@ -81,7 +81,7 @@ def check_command_line(arguments: Sequence[str]) -> None:
             expected = 'a file: -p robot_description_file:=FILE (URDF, xacro, MJCF, SDF)'
             raise InvalidArgumentError('robot_description', problem, expected) from error
         lists = any('[' in x or x == FILE_OPTION for x in arguments)
-        expected = 'what --help says' + ', and lists of one type: 0.0, not 0; "y", not y' * lists
+        expected = 'what --help says' + ', lists of one type: 0.0, not 0; "y" "a:=1", not y' * lists
         raise InvalidArgumentError('arguments', describe_error(error), expected) from error
     finally:
         set_logger_level('rcl', LoggingSeverity.UNSET)

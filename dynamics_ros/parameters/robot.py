@@ -101,7 +101,7 @@ class DescriptionParameters:
         'robot_description, or of robot_simulator the seven-joint arm of this package',
     )
     robot_description_arguments: tuple[str, ...] = fixed(
-        (), 'Arguments of the xacro file, each name:=value'
+        (), 'Arguments of the xacro file, each "name:=value" in quotes'
     )
 
 

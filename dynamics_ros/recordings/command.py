@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from dynamics_ros.command_line import INTERRUPTED, with_progress
@@ -20,6 +20,7 @@ from dynamics_ros.model.description_file import read_description_file
 
 from .bag import JOINT_STATE, Recording, RecordingError, RecordingWriter
 from .estimates import EstimateWriter
+from .rerun_file import RerunFile
 from .settings import read_settings
 from .states import (
     ODOMETRY,
@@ -101,13 +102,22 @@ def estimate(options: argparse.Namespace) -> str:
         total = recording.count(topics.all())
         states = EstimatedStates(factory, first, topics)
         storage = options.storage or recording.storage
-        with completed(options.output, replace=False) as partial:
+        with ExitStack() as files:
+            partial = files.enter_context(completed(options.output, replace=False))
+            scene = None
+            if options.rerun:
+                path = files.enter_context(completed(options.rerun))
+                folder = Path(options.robot or '').parent
+                scene = RerunFile(path, factory.robot, source, folder)
+                files.callback(scene.close)
             with RecordingWriter(partial, storage) as writer:
                 output = EstimateWriter(first, factory.root_link, writer)
                 messages = with_progress(recording.messages(topics.all()), total, 'messages')
                 # One by one, because each state has messages of its own.
                 for block in states.blocks(batches(messages, joint_states, max_size=1)):
                     output.write(block)
+                    if scene is not None:
+                        scene.write(block)
             summary_text = _summary_text(output, states)
             if not output.count:
                 raise RecordingError(f'nothing could be estimated. {summary_text}')
@@ -130,6 +140,12 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         metavar='YAML',
         help='parameter file of contact_node, as for --params-file (default: its defaults)',
+    )
+    parser.add_argument(
+        '--rerun',
+        type=Path,
+        metavar='FILE.rrd',
+        help='also write a file of Rerun with robot, forces and torques; needs rerun-sdk',
     )
     parser.add_argument('--topic', help='topic of the joint states (default: the only one)')
     parser.add_argument(

@@ -218,7 +218,7 @@ class Viewer:
             f'ok: {escape(", ".join(well))}' if well else '',
             *problems(statuses),
         )
-        return '<br>'.join(filter(None, lines))
+        return ''.join(f'<div>{line}</div>' for line in lines if line)
 
     def _on_joint_state(self, message: JointState) -> None:
         if len(message.name) == len(message.position):

@@ -169,3 +169,10 @@ def test_what_ros_cannot_read_is_named(tmp_path, arguments, problem, expected):
     assert problem in refusal.value.problem
     assert expected in refusal.value.expected
     assert not re.search(r'\n|, at \S+:\d', str(refusal.value))
+
+
+def test_a_list_with_an_argument_of_xacro_comes_with_its_quotes():
+    words = ['--ros-args', '-p']
+    with pytest.raises(InvalidArgumentError, match='"a:=1", not y'):
+        check_command_line([*words, 'robot_description_arguments:=[dof:=7]'])
+    check_command_line([*words, 'robot_description_arguments:=["dof:=7"]'])

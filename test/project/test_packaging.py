@@ -42,7 +42,7 @@ EXECUTABLES = [
 OPTIONAL = {
     *('coal', 'control_msgs', 'controller_manager_msgs', 'daqp', 'distributed', 'jax', 'llvmlite'),
     *('lz4', 'matplotlib', 'moveit_msgs', 'mujoco', 'pydrake', 'pyarrow', 'rich', 'rosbags'),
-    *('robot_descriptions', 'tf2_ros', 'torch', 'trimesh', 'typing_extensions', 'viser'),
+    *('rerun', 'robot_descriptions', 'tf2_ros', 'torch', 'trimesh', 'typing_extensions', 'viser'),
 }
 """What the package does without."""
 

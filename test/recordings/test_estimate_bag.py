@@ -338,3 +338,37 @@ def test_gaps_of_any_size_are_one_cause_with_their_range(
     assert text.count('the observer has not settled since') <= 2, text
     assert re.search(r'\(\+0\.3\d\d to \+0\.3\d\d s\)', text), text
     assert len(text) < 500, text
+
+
+def test_a_file_of_rerun_has_the_robot_and_its_forces(tmp_path, capfd, joint_states, parameters):
+    pytest.importorskip('rerun')
+    import subprocess
+    import sys
+
+    source = record(tmp_path / 'recorded', 'mcap', joint_states, described=True)
+    scene, rest = tmp_path / 'push.rrd', ['--parameters', str(parameters)]
+    arguments = [str(source), '--output', str(tmp_path / 'out'), '--rerun', str(scene), *rest]
+    assert main(arguments) == 0
+    shown = subprocess.run(
+        [sys.executable, '-m', 'rerun', 'rrd', 'print', '-v', str(scene)],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert 'Mesh3D' in shown
+    # A picture each 20 ms, of a state each 4 ms, from the first estimate on.
+    for entity in (f'robot/{TOOL}', f'robot/{TOOL}/force_at_{TOOL}', 'external_torques', 'contact'):
+        rows = re.findall(rf'with (\d+) rows \([^)]*\) - /{entity} ', shown)
+        assert 50 < sum(map(int, rows)) <= DURATION / 0.02
+    assert list(tmp_path.glob('.push*')) == []
+
+
+def test_without_rerun_the_command_that_installs_it_is_named(
+    tmp_path, capsys, joint_states, parameters, monkeypatch
+):
+    monkeypatch.setitem(__import__('sys').modules, 'rerun', None)
+    source = record(tmp_path / 'recorded', 'mcap', joint_states, described=True)
+    scene = tmp_path / 'push.rrd'
+    assert main([str(source), '--output', str(tmp_path / 'out'), '--rerun', str(scene)]) == 1
+    assert 'pip install rerun-sdk' in capsys.readouterr().err
+    assert not scene.exists() and not (tmp_path / 'out').exists()
