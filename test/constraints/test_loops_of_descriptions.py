@@ -9,11 +9,12 @@ from dataclasses import replace
 import mujoco
 import numpy as np
 import pytest
-from closed_mechanisms import GRIPPER, MECHANISMS, PALLETIZER
+from closed_mechanisms import DELTA, GRIPPER, MECHANISMS, PALLETIZER, one_way
 from numpy.testing import assert_allclose
 
 from dynamics_ros import Robot
 from dynamics_ros.constraints import (
+    PassiveJoints,
     forward_dynamics_in_loops,
     gravity_in_loops,
     inverse_dynamics_in_loops,
@@ -215,3 +216,54 @@ def test_kinds_of_loops_hold_what_they_say():
         assert gap.distance > 0.5 and gap.loop is loop
     with pytest.raises(InvalidArgumentError, match='no loops'):
         widest_gap(Robot(replace(PALLETIZER, loops=()).source), np.zeros(9))
+
+
+class TestPassiveJoints:
+    """Positions and velocities of joints that nobody measures."""
+
+    @staticmethod
+    def measured(robot: Robot, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The state without passive joints, as a driver reports it."""
+        passive = robot.model.passive_joints
+        q, v, zero = q.copy(), v.copy(), robot.neutral()
+        for name in passive:
+            place = robot.joint_q_indices[name]
+            q[place], v[robot.joint_v_indices[name]] = zero[place], 0.0
+        return q, v
+
+    @pytest.mark.parametrize('mechanism', [GRIPPER, *map(one_way, (PALLETIZER, DELTA))])
+    def test_close_the_loops_along_a_motion(self, mechanism):
+        robot = mechanism.robot()
+        passive = PassiveJoints(robot, robot.model.passive_joints)
+        for t in (0.0, 0.01, 0.2, 0.21, 0.1):
+            q, v, _ = replace(mechanism, u=mechanism.u + t * mechanism.rate).motion(robot)
+            found = self.measured(robot, q, v)
+            assert passive.solve(*found)
+            assert_allclose(found[0], q, atol=CLOSED)
+            assert_allclose(found[1], v, atol=1e-5)
+
+    def test_that_may_be_assembled_in_several_ways_are_not_guessed(self):
+        for mechanism in (PALLETIZER, DELTA):
+            robot = mechanism.robot()
+            passive = PassiveJoints(robot, robot.model.passive_joints)
+            state = self.measured(robot, *mechanism.motion(robot)[:2])
+            assert not passive.solve(*state) and passive.q is None
+
+    def test_at_a_singularity_keep_the_last_positions(self):
+        mechanism = one_way(PALLETIZER)
+        robot = mechanism.robot()
+        passive = PassiveJoints(robot, robot.model.passive_joints)
+        q, v, _ = mechanism.motion(robot)
+        assert passive.solve(*self.measured(robot, q, v))
+        flat = mechanism.q(robot, np.array([0.3, 0.4, 0.4]))
+        state = self.measured(robot, flat, 0.0 * v)
+        assert not passive.solve(*state)
+        assert_allclose(state[0][robot.joint_q_indices['elbow']], 1.5, atol=CLOSED)
+        assert widest_gap(robot, state[0]).distance > 0.01
+        assert passive.solve(*self.measured(robot, q, v))
+
+    def test_that_no_loop_moves_are_not_determined(self):
+        mechanism = replace(one_way(PALLETIZER), loops=PALLETIZER.loops[:2])
+        robot = mechanism.robot()
+        passive = PassiveJoints(robot, robot.model.passive_joints)
+        assert not passive.solve(*self.measured(robot, *mechanism.motion(robot)[:2]))

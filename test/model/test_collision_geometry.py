@@ -245,9 +245,7 @@ class TestFilesOfMeshes:
             '',
         ],
     )
-    @pytest.mark.parametrize(
-        'name', ['some_robot', '..', '.', '%2e%2e', '../other', '', 'a' * 300]
-    )
+    @pytest.mark.parametrize('name', ['some_robot', '..', '.', '%2e%2e', '../other', '', 'a' * 300])
     def test_outside_of_a_package_are_refused(self, package, rest, name):
         with pytest.raises(ModelError, match=r'not found|leads out of the package'):
             resolve_mesh(f'package://{name}{rest}', package / 'urdf')
