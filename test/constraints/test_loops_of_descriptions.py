@@ -118,8 +118,25 @@ def test_a_locked_joint_of_a_closed_loop_stays():
     for options in ({'slack': np.ones(6)}, {'posture': 'seed'}, {'supports': {'hand': 'point'}}):
         with pytest.raises(InvalidArgumentError):
             robot.inverse_kinematics(target, 'hand', seed, **options)
-    with pytest.raises(InvalidArgumentError, match='closed loops'):
-        robot.all_inverse_kinematics(target, 'hand', seed)
+        with pytest.raises(InvalidArgumentError):
+            robot.all_inverse_kinematics(target, 'hand', seed, **options)
+
+
+def test_all_solutions_close_the_loops_and_differ(mechanism, robot):
+    """The closed form has one of the two ways to place each arm of the delta."""
+    seed = mechanism.q(robot, mechanism.u)
+    wanted = mechanism.q(robot, mechanism.u + 0.1 * mechanism.rate)
+    target = robot.forward_kinematics(wanted, mechanism.tool)
+    found = robot.all_inverse_kinematics(target, mechanism.tool, seed, timeout=10.0)
+    assert_allclose(found[0].q, wanted, atol=1e-4)
+    for k, one in enumerate(found):
+        assert max(widest_gap(robot, one.q)[1:]) < CLOSED
+        pose = robot.forward_kinematics(one.q, mechanism.tool)
+        assert_allclose(pose, target, atol=1e-4)
+        assert all(np.abs(one.q - other).max() > 0.1 for other in found.q[:k])
+    assert len(found) >= (1 if mechanism is GRIPPER else 4)
+    one_seed = robot.all_inverse_kinematics(target, mechanism.tool, seed, max_restarts=0)
+    assert_allclose(one_seed.q, found.q[:1], atol=1e-6)
 
 
 def test_equalities_of_mjcf_are_the_loops_of_mujoco():
