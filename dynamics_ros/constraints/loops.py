@@ -25,15 +25,18 @@ from .dynamics import constrained_forward_dynamics, constrained_inverse_dynamics
 from .jacobian import rows_and_bias
 from .kinds import ClosedLoop
 
-CLOSED, NEWTON_STEPS = 1e-9, 20
-"""Gap of a loop that ``PassiveJoints`` closes [m or rad], and its largest number of steps."""
+AT_REST, NEWTON_STEPS = 1e-9, 20
+"""Step of ``PassiveJoints`` after which loops are closed [rad or m], and its number of steps."""
 
-LONGEST_STEP, MOST_STAGES = 0.1, 1000
-"""Largest motion of a joint in a step, and of a measured joint between two configurations with
-closed loops [rad or m]; and the largest number of such configurations."""
+LARGEST_GAP = 0.01
+"""Gap that measured joints may leave [m or rad], as encoders of some of the passive joints do."""
 
-DETERMINED = 1e-3
-"""Ratio of the smallest to the largest singular value from which loops determine their joints."""
+LONGEST_STAGE, SHORTEST_STAGE, MOST_STAGES = 0.1, 1e-4, 200
+"""Motion of the measured joints between two closed configurations [rad or m], and their number."""
+
+DETERMINED, SAME_SIDE = 1e-3, 0.5
+"""Ratio of the smallest to the largest singular value from which loops determine their joints, and
+the change of the Jacobian, relative to the smallest, that excludes a singularity in between."""
 
 ASSEMBLY_STARTS, SAME_ASSEMBLY = 40, 1e-3
 """Number of starts of a search for all ways to assemble a mechanism, and the largest difference of
@@ -165,7 +168,8 @@ class PassiveJoints:
 
     A mechanism can be assembled in several ways. The first configuration is the one to which the
     zero configuration leads, if that closes the loops and no singularity is between them, or else
-    the only one within the limits that a search finds. The next ones follow from the one before.
+    the only one within the limits that a search finds. The next ones follow from the one before;
+    they never pass a singularity, where the way may change.
 
     Attributes:
         names: names of the joints.
@@ -196,7 +200,7 @@ class PassiveJoints:
             configuration, if there is one.
         """
         again = SEARCH_AFTER if self.q is None else RETRY_AFTER
-        if self._failed is None or self._stages(self._failed, q, again) > 1:
+        if self._failed is None or self._way(self._failed, q) > again:
             found = self._first(q) if self.q is None else self._followed(self.q, q)
             self._failed = q.copy() if found is None else None
             self.q = self.q if found is None else found
@@ -209,57 +213,79 @@ class PassiveJoints:
 
     def _first(self, q: Array) -> Array | None:
         zero, rng = self._robot.neutral(), np.random.default_rng(0)
-        if max(widest_gap(self._robot, zero)[1:]) <= CLOSED:
-            found = self._followed(zero, q)
-            if found is not None:
-                return found
+        if max(widest_gap(self._robot, zero)[1:]) <= AT_REST:
+            followed = self._followed(zero, q)
+            if followed is not None:
+                return followed
         found = None
         for _ in range(ASSEMBLY_STARTS):
             start = q.copy()
             start[self._at] = self._robot.random_configuration(rng)[self._at]
             end = self._closed(start)
-            if end is None or not self._within_limits(end):
+            if end is None or not self._within_limits(end.q):
                 continue
             if found is not None:
-                apart = np.angle(np.exp(1j * (end - found)[self._at]))
+                apart = np.angle(np.exp(1j * (end.q - found)[self._at]))
                 if np.abs(apart).max() > SAME_ASSEMBLY:
                     return None
-            found = end
+            found = end.q
         return found
 
     def _within_limits(self, q: Array) -> bool:
         low, high = self._ends
         return bool(((q[self._at] >= low) & (q[self._at] <= high)).all())
 
-    def _stages(self, start: Array, q: Array, longest: float) -> int:
+    def _way(self, start: Array, q: Array) -> float:
+        """Largest motion of a measured joint between two configurations [rad or m]."""
         moved = self._robot.difference(start, q)[self._measured]
-        return math.ceil(np.abs(moved).max(initial=0.0) / longest)
+        return float(np.abs(moved).max(initial=0.0))
 
     def _followed(self, start: Array, q: Array) -> Array | None:
-        """Configuration to which a closed one leads while measured joints move to those of q."""
+        """Configuration to which a closed one leads while measured joints move to those of q.
+
+        A stage is halved until the Jacobian changes too little to be singular in between.
+        """
         base = self._robot.model.root_joint_nq
         start, q = np.concatenate([q[:base], start[base:]]), q.copy()
         q[self._at] = start[self._at]
-        count = max(self._stages(start, q, LONGEST_STEP), 1)
-        current = self._closed(start) if count <= MOST_STAGES else None
-        for k in range(1, count + 1):
-            if current is None:
-                break
-            stage = self._robot.interpolate(start, q, k / count)
-            stage[self._at] = current[self._at]
-            current = self._closed(stage)
-        return current
+        way, current = self._way(start, q), self._closed(start)
+        stage, reached = min(1.0, LONGEST_STAGE / max(way, LONGEST_STAGE)), 0.0
+        for _ in range(MOST_STAGES):
+            if current is None or stage * way < SHORTEST_STAGE < way:
+                return None
+            share = min(reached + stage, 1.0)
+            goal = self._robot.interpolate(start, q, share)
+            goal[self._at] = current.q[self._at]
+            end = self._closed(goal)
+            if end is None or np.linalg.norm(end.J - current.J) > SAME_SIDE * current.smallest:
+                stage *= 0.5
+            elif share == 1.0:
+                return end.q
+            else:
+                current, reached = end, share
+        return None
 
-    def _closed(self, q: Array) -> Array | None:
+    def _closed(self, q: Array) -> _Closed | None:
         """Closed configuration near q (nq); None without one, or at a singularity."""
         for _ in range(NEWTON_STEPS):
             gap = np.concatenate([loop.residual(self._robot, q) for loop in self._loops])
             J = rows_and_bias(self._robot, q, None, self._loops)[0]
-            if np.abs(gap).max() <= CLOSED:
-                values = np.linalg.svd(J[:, ~self._measured], compute_uv=False)
-                regular = values.min(initial=np.inf) > DETERMINED * values.max(initial=0.0)
-                return q if regular and len(values) == len(self._at) else None
             step = _completed(J, np.zeros(len(self._measured)), -gap, self._measured)
-            step *= min(1.0, LONGEST_STEP / max(float(np.abs(step).max()), 1e-12))
-            q = self._robot.integrate(q, step)
+            longest = float(np.abs(step).max())
+            if longest <= AT_REST:
+                J = J[:, ~self._measured]
+                values = np.linalg.svd(J, compute_uv=False)
+                smallest = values.min(initial=np.inf)
+                regular = smallest > DETERMINED * values.max(initial=0.0)
+                closed = len(values) == len(self._at) and np.abs(gap).max() < LARGEST_GAP
+                return _Closed(q, J, smallest) if regular and closed else None
+            q = self._robot.integrate(q, step * min(1.0, LONGEST_STAGE / longest))
         return None
+
+
+class _Closed(NamedTuple):
+    """Configuration with closed loops, J of the passive joints, and its smallest singular value."""
+
+    q: Array
+    J: Array
+    smallest: float

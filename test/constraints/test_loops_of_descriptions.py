@@ -279,6 +279,30 @@ class TestPassiveJoints:
         assert widest_gap(robot, state[0]).distance > 0.01
         assert passive.solve(*self.measured(robot, q, v))
 
+    def test_behind_a_singularity_are_not_guessed(self):
+        """A parallelogram that is flat at 90 degrees may go on as an antiparallelogram."""
+        robot = GRIPPER.robot()
+        passive = PassiveJoints(robot, robot.model.passive_joints)
+        for crank, known in ((0.4, True), (1.5, True), (1.7, False), (6.0, False), (0.3, True)):
+            q = GRIPPER.q(robot, np.array([crank]))
+            state = self.measured(robot, q, np.zeros(robot.nv))
+            assert passive.solve(*state) == known
+            if known:
+                assert_allclose(state[0], q, atol=CLOSED)
+
+    def test_beside_encoders_with_noise_close_their_loop(self):
+        mechanism = one_way(PALLETIZER)
+        robot = mechanism.robot()
+        passive = PassiveJoints(robot, ['elbow', 'rod_joint'])
+        q, v, _ = mechanism.motion(robot)
+        noisy = q.copy()
+        noisy[robot.joint_q_indices['triangle_joint']] += 1e-3
+        noisy[[robot.joint_q_indices[name] for name in passive.names]] = 0.0
+        assert passive.solve(noisy, v)
+        assert_allclose(noisy, q, atol=2e-3)
+        noisy[robot.joint_q_indices['triangle_joint']] += 0.5
+        assert not PassiveJoints(robot, passive.names).solve(noisy, v)
+
     def test_that_no_loop_moves_are_not_determined(self):
         mechanism = replace(one_way(PALLETIZER), loops=PALLETIZER.loops[:2])
         robot = mechanism.robot()
