@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -252,3 +253,14 @@ DELTA = Mechanism(
 )
 
 MECHANISMS = {'gripper': GRIPPER, 'palletizer': PALLETIZER, 'delta': DELTA}
+
+
+def one_way(mechanism: Mechanism) -> Mechanism:
+    """The same in URDF, with limits of passive joints that leave one way to assemble it."""
+    robot, source = mechanism.robot(), mechanism.source
+    q = mechanism.q(robot, mechanism.u)
+    for name in mechanism.passive:
+        place = q[robot.joint_q_indices[name]]
+        joint = f'(<joint name="{name}".*?<limit )lower="-3" upper="3"'
+        source = re.sub(joint, rf'\1lower="{place - 1}" upper="{place + 1}"', source, count=1)
+    return replace(mechanism, source=source)

@@ -33,6 +33,7 @@ from .jacobian import (
 from .kinds import ClosedLoop, Constraint, Constraints, Contact
 from .loops import (
     Gap,
+    PassiveJoints,
     forward_dynamics_in_loops,
     gravity_in_loops,
     inverse_dynamics_in_loops,
@@ -54,6 +55,7 @@ __all__ = [
     'Gap',
     'ImpactDerivatives',
     'LinearConstraint',
+    'PassiveJoints',
     'Stabilized',
     'closed_state',
     'consistent_acceleration',

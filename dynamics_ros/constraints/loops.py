@@ -9,6 +9,7 @@ left of the tree's torques after the loops: tau_a + (J^T f)_a, with (J^T f)_p = 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +24,27 @@ from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 from .dynamics import constrained_forward_dynamics, constrained_inverse_dynamics
 from .jacobian import rows_and_bias
 from .kinds import ClosedLoop
+
+AT_REST, NEWTON_STEPS = 1e-9, 20
+"""Step of ``PassiveJoints`` after which loops are closed [rad or m], and its number of steps."""
+
+LARGEST_GAP = 0.01
+"""Gap that measured joints may leave [m or rad], as encoders of some of the passive joints do."""
+
+LONGEST_STAGE, SHORTEST_STAGE, MOST_STAGES = 0.1, 1e-4, 200
+"""Motion of the measured joints between two closed configurations [rad or m], and their number."""
+
+DETERMINED, SAME_SIDE = 1e-3, 0.5
+"""Ratio of the smallest to the largest singular value from which loops determine their joints, and
+the change of the Jacobian, relative to the smallest, that excludes a singularity in between."""
+
+ASSEMBLY_STARTS, SAME_ASSEMBLY = 40, 1e-3
+"""Number of starts of a search for all ways to assemble a mechanism, and the largest difference of
+the joints of the same one [rad or m]."""
+
+RETRY_AFTER, SEARCH_AFTER = 0.01, 0.5
+"""Motion of the measured joints after which a step that failed is repeated, and a search for the
+first configuration, which takes long [rad or m]."""
 
 UNTURNED = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
@@ -139,3 +161,131 @@ def _completed(J: Array, x: Array, target: Array, driven: NDArray[np.bool_]) -> 
     completed = np.broadcast_to(x, (*missing.shape[:-1], x.shape[-1])).copy()
     completed[..., ~driven] += missing
     return completed
+
+
+class PassiveJoints:
+    """Joints of loops that nobody measures, with positions and velocities that close the loops.
+
+    A mechanism can be assembled in several ways. The first configuration is the one to which the
+    zero configuration leads, if that closes the loops and no singularity is between them, or else
+    the only one within the limits that a search finds. The next ones follow from the one before;
+    they never pass a singularity, where the way may change.
+
+    Attributes:
+        names: names of the joints.
+        q: (nq) the last configuration; None before the first.
+    """
+
+    def __init__(
+        self, robot: RigidBodySystem, names: Collection[str], q: Array | None = None
+    ) -> None:
+        """Create them with a last configuration; joints of several coordinates do not count."""
+        own = (joint for joint in robot.model.actuated if joint.name in names)
+        joints = [joint for joint in own if len(joint.q_indices) == 1]
+        self.names = tuple(joint.name for joint in joints)
+        self.q = q
+        self._failed: Array | None = None
+        self._robot, self._loops = robot, loops_of(robot)
+        self._at = np.array([joint.q_indices[0] for joint in joints], dtype=np.intp)
+        ends = [(joint.limits.lower, joint.limits.upper) for joint in joints]
+        self._ends = np.array(ends).reshape(-1, 2).T
+        self._measured = np.ones(robot.nv, dtype=bool)
+        self._measured[[joint.v_indices[0] for joint in joints]] = False
+
+    def solve(self, q: Array, v: Array) -> bool:
+        """Set their positions in q (nq) and velocities in v (nv) by those of the other joints.
+
+        Returns:
+            Whether the loops determine them. Otherwise their positions are those of the last
+            configuration, if there is one.
+        """
+        again = SEARCH_AFTER if self.q is None else RETRY_AFTER
+        if self._failed is None or self._way(self._failed, q) > again:
+            found = self._first(q) if self.q is None else self._followed(self.q, q)
+            self._failed = q.copy() if found is None else None
+            self.q = self.q if found is None else found
+        if self.q is not None:
+            q[self._at] = self.q[self._at]
+        if self._failed is None:
+            J, _ = rows_and_bias(self._robot, q, None, self._loops)
+            v[:] = _completed(J, v, np.zeros(len(J)), self._measured)
+        return self._failed is None
+
+    def _first(self, q: Array) -> Array | None:
+        zero, rng = self._robot.neutral(), np.random.default_rng(0)
+        if max(widest_gap(self._robot, zero)[1:]) <= AT_REST:
+            followed = self._followed(zero, q)
+            if followed is not None:
+                return followed
+        found = None
+        for _ in range(ASSEMBLY_STARTS):
+            start = q.copy()
+            start[self._at] = self._robot.random_configuration(rng)[self._at]
+            end = self._closed(start)
+            if end is None or not self._within_limits(end.q):
+                continue
+            if found is not None:
+                apart = np.angle(np.exp(1j * (end.q - found)[self._at]))
+                if np.abs(apart).max() > SAME_ASSEMBLY:
+                    return None
+            found = end.q
+        return found
+
+    def _within_limits(self, q: Array) -> bool:
+        low, high = self._ends
+        return bool(((q[self._at] >= low) & (q[self._at] <= high)).all())
+
+    def _way(self, start: Array, q: Array) -> float:
+        """Largest motion of a measured joint between two configurations [rad or m]."""
+        moved = self._robot.difference(start, q)[self._measured]
+        return float(np.abs(moved).max(initial=0.0))
+
+    def _followed(self, start: Array, q: Array) -> Array | None:
+        """Configuration to which a closed one leads while measured joints move to those of q.
+
+        A stage is halved until the Jacobian changes too little to be singular in between.
+        """
+        base = self._robot.model.root_joint_nq
+        start, q = np.concatenate([q[:base], start[base:]]), q.copy()
+        q[self._at] = start[self._at]
+        way, current = self._way(start, q), self._closed(start)
+        stage, reached = min(1.0, LONGEST_STAGE / max(way, LONGEST_STAGE)), 0.0
+        for _ in range(MOST_STAGES):
+            if current is None or stage * way < SHORTEST_STAGE < way:
+                return None
+            share = min(reached + stage, 1.0)
+            goal = self._robot.interpolate(start, q, share)
+            goal[self._at] = current.q[self._at]
+            end = self._closed(goal)
+            if end is None or np.linalg.norm(end.J - current.J) > SAME_SIDE * current.smallest:
+                stage *= 0.5
+            elif share == 1.0:
+                return end.q
+            else:
+                current, reached = end, share
+        return None
+
+    def _closed(self, q: Array) -> _Closed | None:
+        """Closed configuration near q (nq); None without one, or at a singularity."""
+        for _ in range(NEWTON_STEPS):
+            gap = np.concatenate([loop.residual(self._robot, q) for loop in self._loops])
+            J = rows_and_bias(self._robot, q, None, self._loops)[0]
+            step = _completed(J, np.zeros(len(self._measured)), -gap, self._measured)
+            longest = float(np.abs(step).max())
+            if longest <= AT_REST:
+                J = J[:, ~self._measured]
+                values = np.linalg.svd(J, compute_uv=False)
+                smallest = values.min(initial=np.inf)
+                regular = smallest > DETERMINED * values.max(initial=0.0)
+                closed = len(values) == len(self._at) and np.abs(gap).max() < LARGEST_GAP
+                return _Closed(q, J, smallest) if regular and closed else None
+            q = self._robot.integrate(q, step * min(1.0, LONGEST_STAGE / longest))
+        return None
+
+
+class _Closed(NamedTuple):
+    """Configuration with closed loops, J of the passive joints, and its smallest singular value."""
+
+    q: Array
+    J: Array
+    smallest: float

@@ -9,6 +9,7 @@ starts after the seed move away from it little by little.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from dynamics_ros.constraints import loops_of
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.end_effector import pose_error
 
-from .problem import Problem
+from .problem import Candidate, Problem
 from .result import (
     COLLIDING,
     CONVERGED,
@@ -52,6 +53,11 @@ class _Configuration(NamedTuple):
     gaps: Vector
     jacobian: Vector
 
+    @property
+    def cost(self) -> float:
+        """Sum of squared errors of the frames."""
+        return float(self.errors @ self.errors)
+
 
 def solve_in_loops(problem: Problem, deadline: Deadline, began: float) -> InverseKinematicsResult:
     """Configuration of all joints that brings the frames to their targets and closes the loops.
@@ -64,43 +70,61 @@ def solve_in_loops(problem: Problem, deadline: Deadline, began: float) -> Invers
     Raises:
         InvalidArgumentError: an option that applies to trees alone.
     """
+    seed, collisions = problem.q, problem.options.collisions
+    total, reason, closest = 0, STALLED, None
+    for end, solution, steps in ends_in_loops(problem):
+        total += steps
+        if solution is not None:
+            if collisions is None or not collisions.in_collision(solution.q):
+                return problem.result(solution, total, CONVERGED, began)
+            reason = COLLIDING
+        if end is not None and (closest is None or end.cost < closest.cost):
+            closest = end
+        if deadline.passed():
+            reason = TIMED_OUT if reason == STALLED else reason
+            break
+    if problem.out_of_reach() and reason != COLLIDING:
+        reason = UNREACHABLE
+    problem.q = seed if closest is None else closest.q
+    candidate = problem.candidate(problem.q[problem.chain.q_index])
+    problem.q = seed
+    return problem.result(candidate, total, reason, began)
+
+
+def ends_in_loops(
+    problem: Problem,
+) -> Iterator[tuple[_Configuration | None, Candidate | None, int]]:
+    """Ends of searches from the seed, and from starts that move away from it little by little.
+
+    Yields:
+        For each search, where it closes the loops and where that is a solution, and its steps.
+
+    Raises:
+        InvalidArgumentError: an option that applies to trees alone.
+    """
     options = problem.options
     for name in ('slack', 'joint_weights', 'posture', 'supports'):
         if getattr(options, name) is not None:
             raise InvalidArgumentError(name, 'given', 'None for a robot with closed loops')
     robot, seed, rng = problem.robot, problem.q, np.random.default_rng(options.random_seed)
     search = _Search(problem)
-    steps, reason, closest = 0, STALLED, None
-    beyond = problem.out_of_reach()
-    for k in range(1 if beyond else options.max_restarts + 1):
+    for k in range(1 if problem.out_of_reach() else options.max_restarts + 1):
         start = seed
         if k:
             share = min(k / NEARER_STARTS, 1.0)
             start = robot.interpolate(seed, robot.random_configuration(rng), share)
             start[: robot.model.root_joint_nq] = seed[: robot.model.root_joint_nq]
-        end, taken = search.run(np.clip(start, *search.limits), with_targets=True)
-        steps += taken
+        end, steps = search.run(np.clip(start, *search.limits), with_targets=True)
         if np.abs(end.gaps).max(initial=0.0) > CLOSED:  # of a target out of reach
-            end, taken = search.run(end.q, with_targets=False)
-            steps += taken
-        if np.abs(end.gaps).max(initial=0.0) <= CLOSED:
-            problem.q = end.q
-            solution = problem.confirmed(end.q[problem.chain.q_index])
-            if solution is not None:
-                if options.collisions is None or not options.collisions.in_collision(solution.q):
-                    return problem.result(solution, steps, CONVERGED, began)
-                reason = COLLIDING
-            if closest is None or np.square(end.errors).sum() < np.square(closest.errors).sum():
-                closest = end
-        if deadline.passed():
-            reason = TIMED_OUT if reason == STALLED else reason
-            break
-    if beyond and reason != COLLIDING:
-        reason = UNREACHABLE
-    problem.q = seed if closest is None else closest.q
-    candidate = problem.candidate(problem.q[problem.chain.q_index])
-    problem.q = seed
-    return problem.result(candidate, steps, reason, began)
+            end, more = search.run(end.q, with_targets=False)
+            steps += more
+        if np.abs(end.gaps).max(initial=0.0) > CLOSED:
+            yield None, None, steps
+            continue
+        problem.q = end.q
+        solution = problem.confirmed(end.q[problem.chain.q_index])
+        problem.q = seed
+        yield end, solution, steps
 
 
 class _Search:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .analytic import closed_form_of, closed_form_solutions
 from .chain import chain_of
-from .in_loops import solve_in_loops
+from .in_loops import ends_in_loops, solve_in_loops
 from .options import Options, SolveAllOptions, SolveOptions, check_known
 from .problem import Candidate, Problem
 from .result import (
@@ -290,12 +290,9 @@ def solve_all(
     options.setdefault('timeout', ALL_TIMEOUT)
     given = Options(**options)
     problem = Problem(robot, target, frame, seed, given)
-    if robot.model.loops:
-        expected = 'one without, or inverse_kinematics, which finds one solution'
-        raise InvalidArgumentError('robot', 'has closed loops', expected)
     given.check(robot)
     collisions, most = given.collisions, given.max_solutions
-    closed_form = closed_form_of(problem)
+    closed_form = None if robot.model.loops else closed_form_of(problem)
     began = time.perf_counter()
     if closed_form is not None:
         count = most if collisions is None else CLOSED_FORM_BRANCHES
@@ -308,24 +305,47 @@ def solve_all(
     separation = given.min_separation or SEPARATION
     deadline = Deadline.after(began, 1.0, given.timeout)
     found: list[tuple[Candidate, int]] = []
-    count = 0 if problem.out_of_reach() else given.max_restarts
-    for positions in (problem.start, *problem.restarts(count)):
-        end = problem.search.run(positions, deadline)
-        solution, free = _solution(problem, end, deadline, collisions)
-        if solution is not None and free:
-            apart = (problem.chain.separation(solution.positions, x.positions) for x, _ in found)
+    for solution, taken in _all_ends(problem, deadline, collisions):
+        if solution is not None:
+            apart = (_separation(problem, solution, x) for x, _ in found)
             if all(distance > separation for distance in apart):
-                found.append((solution, end.steps))
+                found.append((solution, taken))
         if deadline.passed():
             break
     if problem.beyond and not found and not deadline.passed():
         _check_locked(problem)
-    found.sort(key=lambda entry: math.dist(entry[0].positions, problem.start))
+    if robot.model.loops:
+        found.sort(key=lambda entry: math.dist(entry[0].q, problem.q))
+    else:
+        found.sort(key=lambda entry: math.dist(entry[0].positions, problem.start))
     del found[most:]
     squares = np.square([(x.position_error, x.rotation_error) for x, _ in found])
     q = np.array([x.q for x, _ in found]).reshape(len(found), robot.nq)
     steps = [count for _, count in found]
     return Solutions((robot, problem.chain), q, squares, steps, time.perf_counter() - began)
+
+
+def _all_ends(
+    problem: Problem, deadline: Deadline, collisions: Collisions | None
+) -> Iterator[tuple[Candidate | None, int]]:
+    """Solutions free of collisions at the ends of searches, None elsewhere, and their steps."""
+    if problem.robot.model.loops:
+        for _, solution, steps in ends_in_loops(problem):
+            hits = solution and collisions and collisions.in_collision(solution.q)
+            yield None if hits else solution, steps
+        return
+    count = 0 if problem.out_of_reach() else problem.options.max_restarts
+    for positions in (problem.start, *problem.restarts(count)):
+        end = problem.search.run(positions, deadline)
+        solution, free = _solution(problem, end, deadline, collisions)
+        yield solution if free else None, end.steps
+
+
+def _separation(problem: Problem, first: Candidate, second: Candidate) -> float:
+    """Largest difference of a joint [rad or m], in loops also of those that do not move a frame."""
+    if problem.robot.model.loops:
+        return float(np.abs(np.angle(np.exp(1j * (first.q - second.q)))).max())
+    return problem.chain.separation(first.positions, second.positions)
 
 
 def _check_locked(problem: Problem) -> None:

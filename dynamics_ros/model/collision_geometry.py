@@ -95,7 +95,7 @@ def read_collision_geometry(
     Raises:
         ModelError: the description is not XML, or the file cannot be read.
     """
-    document, base = read_source(source), folder if is_text(source) else Path(source).parent
+    document, base = _document(source, folder)
     shapes: dict[str, tuple[Shape, ...]] = {}
     problems: list[str] = []
     unread: list[str] = []
@@ -143,7 +143,7 @@ def read_visual_geometry(
     Raises:
         ModelError: the description is not XML, or the file cannot be read.
     """
-    document, base = read_source(source), folder if is_text(source) else Path(source).parent
+    document, base = _document(source, folder)
     palette = {
         material.name(): _color(material, GREY) for material in document.children('material')
     }
@@ -163,6 +163,14 @@ def read_visual_geometry(
             if len(found) > before:
                 break
     return tuple(found), tuple(problems)
+
+
+def _document(source: str | os.PathLike[str], folder: Path | None) -> tuple[Element, Path | None]:
+    """Return the root element of a description, and the folder of its relative paths."""
+    if is_text(source):
+        return read_source(source), folder
+    file = Path(os.path.expanduser(source))
+    return read_source(file), file.parent
 
 
 def read_shape(element: Element, base: Path | None) -> Shape:

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -79,9 +78,10 @@ def expanded_xacro(path: str | os.PathLike[str], arguments: Mapping[str, object]
     except ImportError:
         reason = 'is xacro, and the package xacro is not installed (pip install xacro)'
         raise ModelError(f'file {os.fspath(path)!r}', reason) from None
-    if not Path(path).is_file():
-        absent = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-        raise ModelError(f'file {os.fspath(path)!r}', unreadable(Path(path), absent))
+    try:
+        read_file(path)
+    except OSError as error:
+        raise ModelError(f'file {os.fspath(path)!r}', unreadable(Path(path), error)) from None
     mappings = _Arguments({name: str(value) for name, value in arguments.items()})
     missing: list[ModelError] = []
 

@@ -145,7 +145,7 @@ def resolve_mesh(uri: str, base: Path | None = None) -> Path:
             problem = 'not found'
     for path in paths:
         for folder in folders:
-            if (folder / path).is_file():
+            if os.path.isfile(folder / path):
                 return folder / path
     raise ModelError(where, problem)
 
@@ -163,7 +163,7 @@ def package_folder(package: str, base: Path | None = None) -> Path:
     folders = _package_folders(package, base)
     if not folders:
         raise ModelError('$(find)', _unknown(package, base))
-    with_manifest = (folder for folder in folders if (folder / MANIFEST).is_file())
+    with_manifest = (folder for folder in folders if os.path.isfile(folder / MANIFEST))
     return next(with_manifest, folders[0])
 
 
@@ -193,7 +193,7 @@ def _package_folders(package: str, base: Path | None) -> list[Path]:
         above = [base.absolute(), *base.absolute().parents]
         folders += [folder for folder in above if package in (folder.name, _manifest_name(folder))]
         folders += [folder / package for folder in above]
-    return [folder for folder in dict.fromkeys(folders) if folder.is_dir()]
+    return [folder for folder in dict.fromkeys(folders) if os.path.isdir(folder)]
 
 
 def _manifest_name(folder: Path) -> str:

@@ -13,13 +13,14 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any, ClassVar, Generic, TypeVar
 
+import numpy as np
 from builtin_interfaces.msg import Time
 from rclpy.executors import Executor
 from rclpy.node import Node
 from rclpy.task import Future
 from std_msgs.msg import String
 
-from dynamics_ros.constraints import widest_gap
+from dynamics_ros.constraints import PassiveJoints, widest_gap
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, NoModelError
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.estimation.samples.state_buffer import StateBuffer
@@ -348,7 +349,9 @@ class RobotChanges:
         robot = built.robot
         prepare_conversions()
         if robot.model.loops:
-            widest_gap(robot, robot.neutral())  # compiles the kernel for each state
+            # Compiles the kernels for each state.
+            passive = PassiveJoints(robot, robot.model.passive_joints)
+            passive.solve(robot.neutral(), np.zeros(robot.nv))
         prepared: list[Any] = []
         for component in self._context.components:
             try:

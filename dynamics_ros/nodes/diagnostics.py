@@ -186,6 +186,8 @@ class Diagnostics:
         buffer = context.buffer
         if buffer is not None:
             values['missing joints'] = ', '.join(buffer.missing())
+            if buffer.passive is not None and not buffer.missing():
+                values['joints computed from loops'] = ', '.join(buffer.passive.names)
             values['joints not finite'] = ', '.join(buffer.not_finite)
             jumps = buffer.timeline.jumps
             values['joint_states late: dropped'] = str(buffer.timeline.dropped)

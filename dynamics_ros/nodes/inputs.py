@@ -225,6 +225,8 @@ def _why_missing(buffer: StateBuffer, joints: list[str], received_any: bool) -> 
         if not cause:
             which = 'their positions' if names == joints else f'the positions of {listed}'
             parts.append(f'messages so far lack {which}')
+            if buffer.passive is not None:
+                parts.append('the loops leave none or several within the limits')
         elif cause == NOT_FINITE:
             reason = Reason.POSITION_NOT_FINITE
             parts.append(f'position of {listed} not finite')

@@ -89,9 +89,10 @@ def requested_state(
     """Return the state of a request, completed by the latest state.
 
     An empty ``state`` means the latest state. Joints that it does not name have their latest
-    values; velocities and efforts that it does not give are zero. A base pose with a zero
-    quaternion, or the default pose together with an empty state, means that of the latest odometry,
-    or the identity without odometry.
+    values; velocities and efforts that it does not give are zero. If these are only passive joints
+    of loops, their values follow from the others. A base pose with a zero quaternion, or the
+    default pose together with an empty state, means that of the latest odometry, or the identity
+    without odometry.
 
     Args:
         buffer: latest data of the robot's joints.
@@ -107,7 +108,12 @@ def requested_state(
     given = given_joints(state, buffer, argument)
     base = given_base(buffer, bool(given.names), base_pose, base_twist)
     velocity_known = effort_known = True
-    if len(given.q_index) == len(buffer.joint_names):
+    passive = None
+    if given.names and robot.model.loops:
+        state_now = buffer.state(base_required=False)
+        start = None if state_now is None else state_now.q
+        passive = buffer.passive_joints({*buffer.joint_names}.difference(given.names), start)
+    if passive is not None or len(given.q_index) == len(buffer.joint_names):
         q, v, effort = buffer.neutral.copy(), np.zeros(robot.nv), np.zeros(robot.nv)
         buffer.copy_base(q, v)
         stamp = state.header.stamp
@@ -122,6 +128,8 @@ def requested_state(
     if base is not None:
         base_q, base_v = base
         q[: len(base_q)], v[: len(base_v)] = base_q, base_v
+    if passive is not None:
+        passive.solve(q, v)
     return RequestedState(
         robot=robot,
         stamp=stamp,

@@ -9,11 +9,12 @@ from dataclasses import replace
 import mujoco
 import numpy as np
 import pytest
-from closed_mechanisms import GRIPPER, MECHANISMS, PALLETIZER
+from closed_mechanisms import DELTA, GRIPPER, MECHANISMS, PALLETIZER, one_way
 from numpy.testing import assert_allclose
 
 from dynamics_ros import Robot
 from dynamics_ros.constraints import (
+    PassiveJoints,
     forward_dynamics_in_loops,
     gravity_in_loops,
     inverse_dynamics_in_loops,
@@ -117,8 +118,25 @@ def test_a_locked_joint_of_a_closed_loop_stays():
     for options in ({'slack': np.ones(6)}, {'posture': 'seed'}, {'supports': {'hand': 'point'}}):
         with pytest.raises(InvalidArgumentError):
             robot.inverse_kinematics(target, 'hand', seed, **options)
-    with pytest.raises(InvalidArgumentError, match='closed loops'):
-        robot.all_inverse_kinematics(target, 'hand', seed)
+        with pytest.raises(InvalidArgumentError):
+            robot.all_inverse_kinematics(target, 'hand', seed, **options)
+
+
+def test_all_solutions_close_the_loops_and_differ(mechanism, robot):
+    """The closed form has one of the two ways to place each arm of the delta."""
+    seed = mechanism.q(robot, mechanism.u)
+    wanted = mechanism.q(robot, mechanism.u + 0.1 * mechanism.rate)
+    target = robot.forward_kinematics(wanted, mechanism.tool)
+    found = robot.all_inverse_kinematics(target, mechanism.tool, seed, timeout=10.0)
+    assert_allclose(found[0].q, wanted, atol=1e-4)
+    for k, one in enumerate(found):
+        assert max(widest_gap(robot, one.q)[1:]) < CLOSED
+        pose = robot.forward_kinematics(one.q, mechanism.tool)
+        assert_allclose(pose, target, atol=1e-4)
+        assert all(np.abs(one.q - other).max() > 0.1 for other in found.q[:k])
+    assert len(found) >= (1 if mechanism is GRIPPER else 4)
+    one_seed = robot.all_inverse_kinematics(target, mechanism.tool, seed, max_restarts=0)
+    assert_allclose(one_seed.q, found.q[:1], atol=1e-6)
 
 
 def test_equalities_of_mjcf_are_the_loops_of_mujoco():
@@ -215,3 +233,78 @@ def test_kinds_of_loops_hold_what_they_say():
         assert gap.distance > 0.5 and gap.loop is loop
     with pytest.raises(InvalidArgumentError, match='no loops'):
         widest_gap(Robot(replace(PALLETIZER, loops=()).source), np.zeros(9))
+
+
+class TestPassiveJoints:
+    """Positions and velocities of joints that nobody measures."""
+
+    @staticmethod
+    def measured(robot: Robot, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The state without passive joints, as a driver reports it."""
+        passive = robot.model.passive_joints
+        q, v, zero = q.copy(), v.copy(), robot.neutral()
+        for name in passive:
+            place = robot.joint_q_indices[name]
+            q[place], v[robot.joint_v_indices[name]] = zero[place], 0.0
+        return q, v
+
+    @pytest.mark.parametrize('mechanism', [GRIPPER, *map(one_way, (PALLETIZER, DELTA))])
+    def test_close_the_loops_along_a_motion(self, mechanism):
+        robot = mechanism.robot()
+        passive = PassiveJoints(robot, robot.model.passive_joints)
+        for t in (0.0, 0.01, 0.2, 0.21, 0.1):
+            q, v, _ = replace(mechanism, u=mechanism.u + t * mechanism.rate).motion(robot)
+            found = self.measured(robot, q, v)
+            assert passive.solve(*found)
+            assert_allclose(found[0], q, atol=CLOSED)
+            assert_allclose(found[1], v, atol=1e-5)
+
+    def test_that_may_be_assembled_in_several_ways_are_not_guessed(self):
+        for mechanism in (PALLETIZER, DELTA):
+            robot = mechanism.robot()
+            passive = PassiveJoints(robot, robot.model.passive_joints)
+            state = self.measured(robot, *mechanism.motion(robot)[:2])
+            assert not passive.solve(*state) and passive.q is None
+
+    def test_at_a_singularity_keep_the_last_positions(self):
+        mechanism = one_way(PALLETIZER)
+        robot = mechanism.robot()
+        passive = PassiveJoints(robot, robot.model.passive_joints)
+        q, v, _ = mechanism.motion(robot)
+        assert passive.solve(*self.measured(robot, q, v))
+        flat = mechanism.q(robot, np.array([0.3, 0.4, 0.4]))
+        state = self.measured(robot, flat, 0.0 * v)
+        assert not passive.solve(*state)
+        assert_allclose(state[0][robot.joint_q_indices['elbow']], 1.5, atol=CLOSED)
+        assert widest_gap(robot, state[0]).distance > 0.01
+        assert passive.solve(*self.measured(robot, q, v))
+
+    def test_behind_a_singularity_are_not_guessed(self):
+        """A parallelogram that is flat at 90 degrees may go on as an antiparallelogram."""
+        robot = GRIPPER.robot()
+        passive = PassiveJoints(robot, robot.model.passive_joints)
+        for crank, known in ((0.4, True), (1.5, True), (1.7, False), (6.0, False), (0.3, True)):
+            q = GRIPPER.q(robot, np.array([crank]))
+            state = self.measured(robot, q, np.zeros(robot.nv))
+            assert passive.solve(*state) == known
+            if known:
+                assert_allclose(state[0], q, atol=CLOSED)
+
+    def test_beside_encoders_with_noise_close_their_loop(self):
+        mechanism = one_way(PALLETIZER)
+        robot = mechanism.robot()
+        passive = PassiveJoints(robot, ['elbow', 'rod_joint'])
+        q, v, _ = mechanism.motion(robot)
+        noisy = q.copy()
+        noisy[robot.joint_q_indices['triangle_joint']] += 1e-3
+        noisy[[robot.joint_q_indices[name] for name in passive.names]] = 0.0
+        assert passive.solve(noisy, v)
+        assert_allclose(noisy, q, atol=2e-3)
+        noisy[robot.joint_q_indices['triangle_joint']] += 0.5
+        assert not PassiveJoints(robot, passive.names).solve(noisy, v)
+
+    def test_that_no_loop_moves_are_not_determined(self):
+        mechanism = replace(one_way(PALLETIZER), loops=PALLETIZER.loops[:2])
+        robot = mechanism.robot()
+        passive = PassiveJoints(robot, robot.model.passive_joints)
+        assert not passive.solve(*self.measured(robot, *mechanism.motion(robot)[:2]))

@@ -224,6 +224,10 @@ class TestFilesOfMeshes:
         (package / 'urdf').mkdir()
         found = resolve_mesh(uri.format(package), package / 'urdf')
         assert found.samefile(package / 'meshes' / 'a b.stl')
+        element = f'<collision><geometry><mesh filename="{uri.format(package)}"/></geometry>'
+        file = package / 'urdf' / 'robot.urdf'
+        file.write_text(f'<robot name="r"><link name="a">{element}</collision></link></robot>')
+        assert read_collision_geometry('~/urdf/robot.urdf').problems == ()
 
     @pytest.mark.parametrize(
         'rest',
@@ -237,10 +241,11 @@ class TestFilesOfMeshes:
             '/%2e%2e/outside.stl',
             '/..%2foutside.stl',
             '/a%00.stl',
+            f'/{"a" * 300}.stl',
             '',
         ],
     )
-    @pytest.mark.parametrize('name', ['some_robot', '..', '.', '%2e%2e', '../other', ''])
+    @pytest.mark.parametrize('name', ['some_robot', '..', '.', '%2e%2e', '../other', '', 'a' * 300])
     def test_outside_of_a_package_are_refused(self, package, rest, name):
         with pytest.raises(ModelError, match=r'not found|leads out of the package'):
             resolve_mesh(f'package://{name}{rest}', package / 'urdf')

@@ -89,13 +89,21 @@ def test_a_pipe_or_an_endless_or_large_file_is_no_description(tmp_path):
         (pipe, 'not a regular file'),
         (large, 'larger than 64 MB'),
         ('/dev/zero', 'not a regular file'),
+        (f'/{"a" * 300}', 'File name too long'),
     ):
         for read in (read_urdf, read_description_file, Robot.from_urdf):
             with pytest.raises(ModelError, match=f'cannot be read: {reason}'):
                 read(path)
     (tmp_path / 'robot.xacro').symlink_to(pipe)
-    with pytest.raises(ModelError, match='cannot be read'):
-        read_description_file(tmp_path / 'robot.xacro')
+    (tmp_path / 'folder.xacro').mkdir()
+    for name, reason in (
+        ('robot', 'not a regular file'),
+        ('folder', 'Is a directory'),
+        ('a' * 300, 'File name too long'),
+        ('absent', 'No such file'),
+    ):
+        with pytest.raises(ModelError, match=f'cannot be read: {reason}'):
+            read_description_file(tmp_path / f'{name}.xacro')
     with pytest.raises(OSError, match='larger than 1e-06 MB'):
         read_file('/proc/self/status', 1)
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_ros.constraints import PassiveJoints
 from dynamics_ros.errors import InvalidArgumentError, shortened
 from dynamics_ros.robot import Robot
 
@@ -50,14 +51,14 @@ class Known(NamedTuple):
         changes: ``Timeline.changes`` at the time of caching.
         received: received quantities.
         quantities: whether positions, velocities, efforts of any joint have been received.
-        complete: whether positions of all joints have been received.
+        measured: (n) mask of joints with a received position.
         velocity_missing, effort_missing: joints without a velocity or effort.
     """
 
     changes: int
     received: Indices | slice
     quantities: tuple[bool, ...]
-    complete: bool
+    measured: NDArray[np.bool_]
     velocity_missing: tuple[str, ...]
     effort_missing: tuple[str, ...]
 
@@ -78,6 +79,7 @@ class StateBuffer:
         fault: whether the last message made a joint's position not finite that was finite before.
         neutral: (nq) configuration in which every joint transform is the identity.
         q, v, effort: state that is currently processed; always the same arrays.
+        passive: joints of loops that no message has reported, if these are all that are missing.
         timeline: samples of joints and base over time.
     """
 
@@ -113,11 +115,13 @@ class StateBuffer:
         self.timeline = Timeline(self._blank, self._places, MovingBase(self._carried))
         # Latest message if it was complete; not yet in the timeline, see _settle.
         self._whole: CompleteMessage | None = None
-        self._known = Known(-1, np.zeros(0, dtype=np.intp), (), False, (), ())
+        nothing = np.zeros(0, dtype=np.intp), (), np.zeros(0, dtype=bool), (), ()
+        self._known = Known(-1, *nothing)
         self._nothing_stale = np.zeros(robot.nv, dtype=bool)
         self._no_ages = np.zeros(robot.nv, dtype=np.int64)
         self._nothing_stale.flags.writeable = self._no_ages.flags.writeable = False
         self.base_frame_id = ''
+        self.passive: PassiveJoints | None = None
 
     @property
     def has_base(self) -> bool:
@@ -133,6 +137,8 @@ class StateBuffer:
         """Returns joints without a position, and 'odom' for a moving base without odometry."""
         self._settle()
         absent = self._names_of(self.timeline.stamps[: len(self.joint_names)] == NEVER)
+        if self.passive is not None and self.passive.q is not None and absent == self.passive.names:
+            absent = ()
         if self.has_base and not self.base_known:
             absent = (ODOMETRY, *absent)
         return (*absent, *self.unreachable)
@@ -151,6 +157,9 @@ class StateBuffer:
         sizes = np.array([len(self.joint_names), len(other.joint_names)])
         mine, theirs = (slots + np.arange(3)[:, np.newaxis] * sizes).reshape(-1, 2).T
         self.timeline.adopt(other.timeline, np.sort(mine), theirs[np.argsort(mine)])
+        before = other.passive
+        if before is not None and self.joint_names == other.joint_names:
+            self.passive = self.passive_joints(before.names, before.q)
         if self._base_nq == other._base_nq:
             self.timeline.base.adopt(other.timeline.base)
             self.base_frame_id = other.base_frame_id
@@ -389,7 +398,8 @@ class StateBuffer:
                 numbers[whole.selection.places] = whole.values
         else:
             now, known, timeline = self._moment, self._known_quantities(), self.timeline
-            if not known.complete:
+            passive, measured = self.passive, known.measured
+            if passive is None and not measured.all():
                 return None
             numbers = timeline.at(now)
             velocity_missing, effort_missing = known.velocity_missing, known.effort_missing
@@ -400,6 +410,7 @@ class StateBuffer:
                 ages = np.zeros(self.robot.nv, dtype=np.int64)
                 count = len(self.joint_names)
                 ages[self._v_index] = np.maximum(now - timeline.stamps[:count], 0)
+                ages[self._v_index[~measured]] = ages[self._v_index[measured]].max(initial=0)
                 late = timeline.overdue()
                 if late is not None and late[:count].any():
                     overdue = np.zeros(self.robot.nv, dtype=bool)
@@ -408,6 +419,7 @@ class StateBuffer:
                 positions, velocities, efforts = timeline.stamps.reshape(3, -1)
                 old = self._too_old(positions)
                 mask, stale = np.zeros(self.robot.nv, dtype=bool), self._names_of(old)
+                old[~measured] = old[measured].any()
                 mask[self._v_index] = old
                 velocity_missing = self._names_of(self._without_quantity(velocities, old))
                 effort_missing = self._names_of(self._without_quantity(efforts, old))
@@ -428,6 +440,12 @@ class StateBuffer:
             if self._too_old(np.array(base.stamp)):
                 stale, mask = (ODOMETRY, *stale), mask.copy()
                 mask[: self._base_nv] = True
+        if whole is None and passive is not None:
+            determined = passive.solve(q, v)
+            if passive.q is None:
+                return None
+            if not determined:
+                velocity_missing = (*velocity_missing, *passive.names)
         return RobotState(
             *(now, q, v, effort, velocity_missing, effort_missing, stale, mask, ages, overdue),
             not_finite=self.not_finite if self.unusable else (),
@@ -462,14 +480,29 @@ class StateBuffer:
         timeline = self.timeline
         if self._known.changes != timeline.changes:
             reported = timeline.stamps.reshape(3, -1) != NEVER
+            measured = reported[0]
+            start = None if self.passive is None else self.passive.q
+            self.passive = self.passive_joints(self._names_of(~measured), start)
+            # Passive joints have a velocity if all others have one, and no effort.
+            known = [
+                row | ~measured if self.passive and row[measured].all() else row
+                for row in reported[1:]
+            ]
             self._known = Known(
                 timeline.changes,
                 slice(None) if reported.all() else np.flatnonzero(reported),
                 tuple(reported.any(axis=1).tolist()),
-                bool(reported[0].all()),
-                *(self._names_of(~row) for row in reported[1:]),
+                measured,
+                *(self._names_of(~row) for row in known),
             )
         return self._known
+
+    def passive_joints(self, absent: Iterable[str], start: Array | None) -> PassiveJoints | None:
+        """Returns joints that are absent if loops may determine them, from a state q (nq) on."""
+        names, model = frozenset(absent), self.robot.model
+        if not (names and model.loops and names <= {*model.passive_joints}):
+            return None
+        return PassiveJoints(self.robot, names, start)
 
     def _names_of(self, mask: NDArray[np.bool_]) -> tuple[str, ...]:
         return tuple(self.joint_names[i] for i in np.flatnonzero(mask))

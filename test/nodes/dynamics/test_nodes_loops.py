@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip('rclpy')
 
-from closed_mechanisms import GRIPPER, MECHANISMS, PALLETIZER
+from closed_mechanisms import GRIPPER, MECHANISMS, PALLETIZER, one_way
 from numpy.testing import assert_allclose
 from ros_harness import client, running
 from sensor_msgs.msg import JointState
@@ -150,7 +150,9 @@ def test_inverse_kinematics_closes_the_loops(case):
     found = ros.call(
         ComputeInverseKinematics, '/kinematics_node/compute_inverse_kinematics', request
     )
-    assert found.result.code == Result.INVALID_ARGUMENT and 'closed loops' in found.result.message
+    assert found.result.code == Result.SUCCESS, found.result.message
+    positions = dict(zip(found.solution.name, found.solution.position, strict=True))
+    assert_allclose([positions[name] for name in robot.joint_names], q, atol=1e-6)
 
 
 def test_contact_node_does_not_take_forces_of_loops_for_contacts(case):
@@ -187,3 +189,52 @@ def test_loops_and_passive_joints_are_parameters(given, words):
             assert node.wait() == 1 and words in node.printed
         else:
             ros.wait_for_status('dynamics_node', words, meanwhile=send)
+
+
+@pytest.mark.parametrize('mechanism', [one_way(PALLETIZER), PALLETIZER])
+def test_a_driver_reports_the_joints_with_motors_alone(mechanism):
+    robot, driven = mechanism.robot(), ['yaw', 'shoulder', 'drive']
+    parameters = {
+        'robot_description': mechanism.source,
+        'loops': list(mechanism.loops),
+        'passive_joints': list(mechanism.passive),
+        'publish_rate': 0.0,
+    }
+    q, v, a = mechanism.motion(robot)
+
+    def values(of):
+        return [of[robot.joint_v_indices[name]] for name in driven]
+
+    with running('dynamics_node', DOMAIN + 2, parameters), client(DOMAIN + 2) as ros:
+        torques = ros.listen(JointState, '/dynamics_node/gravity_torques')
+        state = ros.joint_state(driven, values(q), values(v), values(0.0 * q))
+        if mechanism is PALLETIZER:
+            told = 'the loops leave none or several within the limits'
+            ros.wait_for_status(
+                'dynamics_node', told, meanwhile=lambda: ros.publish_joint_state(state)
+            )
+            assert not torques
+            return
+        found = ros.exchange(state, torques)
+        of_joint = dict(zip(robot.joint_names, gravity_in_loops(robot, q), strict=True))
+        assert_allclose([of_joint[name] for name in found.name], found.effort, atol=1e-6)
+        report = ros.wait_for_report('dynamics_node')
+        assert {*report['joints computed from loops'].split(', ')} == {*mechanism.passive}
+        assert report['missing joints'] == ''
+        for given in (JointState(), state):
+            request = ComputeInverseDynamics.Request(
+                state=given, acceleration_names=driven, accelerations=values(a)
+            )
+            answer = ros.call(
+                ComputeInverseDynamics, '/dynamics_node/compute_inverse_dynamics', request
+            )
+            assert answer.result.code == Result.SUCCESS, answer.result.message
+            of_joint = dict(zip(answer.torques.name, answer.torques.effort, strict=True))
+            expected = inverse_dynamics_in_loops(robot, q, v, a)
+            assert_allclose([of_joint[x] for x in robot.joint_names], expected, atol=1e-4)
+        moved = q + 0.05 * v
+        request.state = ros.joint_state(driven, values(moved))
+        answer = ros.call(
+            ComputeInverseDynamics, '/dynamics_node/compute_inverse_dynamics', request
+        )
+        assert answer.result.code == Result.SUCCESS, answer.result.message
