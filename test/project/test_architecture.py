@@ -19,11 +19,11 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / 'dynamics_ros'
 
 LEDGER = {
-    'algorithms': (7442, 6900),
+    'algorithms': (7471, 6900),
     'bindings': (337, 300),
     'calibration': (1538, 1700),
     'collision': (852, 900),
-    'commanding': (925, 600),
+    'commanding': (939, 600),
     'constraints': (1953, 1200),
     'control': (2835, 2600),
     'demo': (1430, 1100),
@@ -38,7 +38,7 @@ LEDGER = {
     'launching': (334, 200),
     'model': (3746, 3100),
     'multibody': (2630, 2500),
-    'nodes': (9047, 6300),
+    'nodes': (9055, 6300),
     'page': (838, 700),
     'parameters': (1017, 900),
     'recordings': (1348, 1500),
@@ -47,8 +47,8 @@ LEDGER = {
     'viewer': (550, 600),
     'wire': (2023, 1600),
     'launch': (59, 150),
-    'files beside the rooms': (1360, 650),
-    'test': (45846, 45000),
+    'files beside the rooms': (1362, 650),
+    'test': (45875, 45000),
 }
 """Lines of each room with its C and page sources: the most that are allowed now, and the budget.
 
