@@ -39,6 +39,9 @@ BEHIND = 10
 RECOVERED = 0.7
 """Time after a dose from which the node should brake no more [s]."""
 
+WARM = 4
+"""Number of swaps at the start, which compile both robots; from then on memory may not grow."""
+
 DISTURBED = ('states_frozen', 'states_contradictory', 'position_jumped', 'unexpected_error')
 """Reasons that a late machine does not explain."""
 
@@ -59,7 +62,7 @@ def run(options: argparse.Namespace) -> Iterator[Record]:
         soak.live(60.0 * minutes)
         alive = float(soak.process.poll() is None)
     gaps = np.sort(soak.lengths)
-    growth = max(soak.memory[-3:]) - soak.memory[len(soak.memory) // 5]
+    growth = max(soak.memory[-3:]) - max(soak.memory[:3]) if soak.memory else float('nan')
     print(f'doses: {dict(soak.doses)}, reasons: {dict(soak.reasons)}, full disk: {soak.full}')
     print(f'longest gaps [s]: {soak.gaps}')
     for what, value, unit, goal in (
@@ -94,7 +97,7 @@ class Soak:
         pace: time of the arm as a share of that of the machine.
         surrenders: times that the node has handed over the arm.
         unprovoked: changes of the status to one of ``DISTURBED`` long after the last dose.
-        memory: of the node [MB], once a second.
+        memory: of the node [MB], once a second of the arm, from ``WARM`` swaps on.
         full: whether its disk is full.
     """
 
@@ -294,7 +297,7 @@ class Soak:
             self._tell(self._advance(home, 'pose'), home, 'pose')
         self.late, end = 0.0, time.monotonic() + seconds
         while time.monotonic() < end:
-            kind = str(self._random.choice(kinds))
+            kind = str(self._random.choice(kinds if self.doses['swap'] >= WARM else ['swap']))
             mode = str(self._random.choice(['twist', 'pose', 'guiding']))
             mask = self._random.random(cell.robot.nv) < self._random.choice([0.2, 1.0])
             goal = home.copy()
@@ -344,7 +347,7 @@ class Soak:
             here = cell.robot.forward_kinematics(cell.q, cell.frame)[:3, 3]
             cell.advance(DT, hand_along(goal[:3, 3] - here) if mode == 'guiding' else None)
         self.speed, self.energy = max(self.speed, cell.speed), max(self.energy, cell.energy)
-        if self.steps % 1000 == 0:
+        if self.steps % 1000 == 0 and self.doses['swap'] >= WARM:
             pages = int(Path(f'/proc/{self.process.pid}/statm').read_text().split()[1])
             self.memory.append(4096e-6 * pages)
         return cell.q, cell.v, cell.tau

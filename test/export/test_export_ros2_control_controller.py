@@ -392,8 +392,8 @@ def test_a_moving_arm_without_states_is_braked_and_then_stays(left_as_found):
     fastest, arm.steepest = arm.fastest, 0.0
     arm.live(0.03, states='nan')
     assert arm.told(STATE) == 1.0
-    arm.live(0.3, states='nan')
-    assert arm.fastest < 0.6 * fastest
+    assert arm.live(0.17, states='nan')
+    assert arm.fastest < 0.8 * fastest
     assert np.isfinite(arm.efforts).all()
     # States that come back do not resume the motion, although the force is still wanted.
     there = arm.place
@@ -430,10 +430,11 @@ def test_wrong_states_are_braked_by_a_prediction_and_end_in_an_error(left_as_fou
 
 def test_a_position_that_jumps_is_no_measurement(left_as_found):
     arm = moving(left_as_found)
-    arm.q[2] += 0.5
     arm.steepest = 0.0
-    arm.live(0.01)
-    assert arm.told(STATE) == 1.0
+    for jump in (0.5, -0.5):
+        arm.q[2] += jump
+        arm.live(DT)
+        assert arm.told(STATE) == 1.0
     arm.live(2.0)
     assert arm.told(STATE) == 0.0
     assert arm.told(RESTS) == 1.0
