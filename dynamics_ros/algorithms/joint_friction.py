@@ -14,6 +14,9 @@ from dynamics_ros.spatial.scalar import exp, where_less
 
 from .quantity import Tau, V, quantity
 
+FRICTION_VELOCITY, STRIBECK_VELOCITY = 0.01, 0.2
+"""Default speeds of the smoothed dry friction and of the decay of Stribeck friction [rad/s]."""
+
 
 def friction_torque(
     v: Scalar,

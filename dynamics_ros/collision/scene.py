@@ -303,10 +303,18 @@ class Collisions:
         placed = carriers[self._carried_by] @ self._poses
         if ways is None:
             pairs = list(range(len(self._ends)))
-            if within < np.inf:
-                apart = placed[self._ends[:, 1], :3, 3] - placed[self._ends[:, 0], :3, 3]
-                squares = np.einsum('ij,ij->i', apart, apart)
-                pairs = np.flatnonzero(squares <= (self._reach + within) ** 2).tolist()
+        if within < np.inf:
+            chosen = np.array(pairs, dtype=np.intp)
+            first, second = placed[self._ends[chosen], :3, 3].transpose(1, 0, 2)
+            gaps = np.linalg.norm(second - first, axis=1) - self._reach[chosen]
+            far = gaps > within
+            if ways is not None:
+                # The gap of bounding spheres is less than the distance, and counts as measured.
+                moves = ways > 0.0
+                far = gaps - self._levers[chosen][:, moves] @ ways[moves] > within
+                self._known[chosen[far]] = gaps[far]
+                self._known_at[chosen[far]] = q[self._coordinates]
+            pairs = chosen[~far].tolist()
         for k in {end for pair in pairs for end in self._pair_ends[pair]}:
             self._transforms[k].setTransform(placed[k, :3, :3], placed[k, :3, 3])
         return pairs, placed

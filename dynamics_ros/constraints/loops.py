@@ -226,7 +226,7 @@ class PassiveJoints:
                 continue
             if found is not None:
                 apart = np.angle(np.exp(1j * (end.q - found)[self._at]))
-                if np.abs(apart).max() > SAME_ASSEMBLY:
+                if np.abs(apart).max(initial=0.0) > SAME_ASSEMBLY:
                     return None
             found = end.q
         return found

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
+from textwrap import wrap
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,10 +30,11 @@ from dynamics_ros.files import use_writable_log_folder
 from dynamics_ros.nodes.process import dispose, make_executor, spin
 from dynamics_ros.wire.cdr import stamp_of
 from dynamics_ros.wire.conversions import duration_message, fill
+from dynamics_ros_msgs.msg import Result
 from dynamics_ros_msgs.srv import ApplyWrench
 
 from .processes import Children, DemonstrationError
-from .screen import Screen, View
+from .screen import WIDTH, Screen, View
 
 Array = NDArray[np.float64]
 
@@ -52,13 +55,13 @@ class Report:
     Attributes:
         rows: rows of the summary: formats of a name and of figures.
         figures: figures by name; None if they were not determined.
-        missed: whether messages were missed, so that estimates were not checked.
+        late: figures that this machine was too slow for, with the reason; these are no failures.
         failures: failures of this round and of earlier ones, one line each.
     """
 
     rows: Sequence[tuple[str, str]]
     figures: dict[str, Any] = field(default_factory=dict)
-    missed: bool = False
+    late: dict[str, str] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -73,7 +76,7 @@ class Report:
 
     def json(self) -> dict[str, Any]:
         """All of it as one object."""
-        return {**self.figures, 'missed_messages': self.missed, 'failures': self.failures}
+        return {**self.figures, 'late': self.late, 'failures': self.failures}
 
     def lines(self) -> list[str]:
         """The figures as lines of text."""
@@ -83,13 +86,20 @@ class Report:
                 lines.append(f'  {name.format_map(self.figures):30}{row.format_map(self.figures)}')
             except TypeError:  # of a figure that is None
                 lines += [f'  {name.format_map(self.figures):30}-'] if name else []
-        return lines + ['  messages were missed: estimates were not checked'] * self.missed
+        for figure, how in self.late.items():
+            text = f'too slow for {figure}: {how}'
+            lines += wrap(text, WIDTH, initial_indent='  ', subsequent_indent='    ')
+        return lines
 
     def summary(self) -> str:
         """The verdict and the figures as text."""
-        verdict = 'all of it worked'
-        if self.failures or self.missed:
-            verdict = 'failed' if self.failures else 'nothing was wrong, the machine was too slow'
+        color, verdict = 32, 'all of it worked'
+        if self.failures:
+            color, verdict = 31, 'failed'
+        elif self.late:
+            color, verdict = 33, 'nothing was wrong, the machine was too slow'
+        if sys.stdout.isatty():
+            verdict = f'\033[{color}m{verdict}\033[0m'
         title = '{robot}, {joints} joints: '.format_map(self.figures)
         return '\n'.join(['', title + verdict, *self.lines()])
 
@@ -297,22 +307,25 @@ class Demonstration(ABC):
         """Wait until all topics have reached a stamp [ns]: a slow machine simulates later."""
         self.wait_for(lambda: [name for name, x in self.tracks.items() if x.newest < stamp])
 
-    def expect(self, condition: bool, failure: str) -> None:
-        """Note a failure unless a condition holds or messages of the round were missed."""
+    def expect(self, what: str, condition: bool, failure: str) -> None:
+        """Note a failure unless a condition holds, or a slow machine if it missed messages."""
         last = max(track.newest for track in self.tracks.values())
         if condition or not any(x.misses(self.first, last) for x in self.tracks.values()):
             self.current.require(condition, failure)
         else:
-            self.current.missed = True
+            self.current.late[what] = f'{failure}; messages were missed'
 
     def push(self, frame: str, force: Array, duration: float) -> None:
         """Push a frame with a force (3) in root axes for a duration [s]."""
         request = ApplyWrench.Request(frame=frame, duration=duration_message(duration))
         fill(request.wrench, np.concatenate([force, np.zeros(3)]))
-        self.call(self._push, request)
+        self.call('push', self._push, request)
 
-    def call(self, client: Any, request: Any) -> tuple[Any, float]:
-        """Response of a service, None if it has failed, and the time of the call [s]."""
+    def call(self, what: str, client: Any, request: Any) -> tuple[Any, float]:
+        """Response of a service, and the time of the call [s].
+
+        The response is None if the service has failed or was late, which goes into the report.
+        """
         began, report = time.monotonic(), self.current
         arrivals: list[float] = []
         future = client.call_async(request)
@@ -326,9 +339,15 @@ class Demonstration(ABC):
             report.require(False, f'{client.srv_name} has not answered in {_TIMEOUT:g} s')
             return None, math.inf
         response = future.result()
-        result, took = response.result, arrivals[0] - began
-        report.require(result.code > 0, f'{client.srv_name}: code {result.code}, {result.message}')
-        return (response if result.code > 0 else None), took
+        code, took = response.result.code, arrivals[0] - began
+        if code > 0:
+            return response, took
+        text = f'{client.srv_name}: code {code}, {response.result.message}'
+        if code == Result.TIMED_OUT:
+            report.late[what] = text
+        else:
+            report.require(False, text)
+        return None, took
 
     def _tick(self) -> None:
         self._running.check()

@@ -58,7 +58,7 @@ class LeggedDemonstration(Demonstration):
             'posture': [float(known.stance.get(joint, 0.0)) for joint in robot.joint_names],
         }
         running.start('robot_simulator', {'robot_simulator': simulator})
-        contact = {**common, 'feet': {'frames': list(known.feet)}, 'location': {'enabled': False}}
+        contact = {**common, 'feet': {'frames': list(known.feet)}}
         nodes = dict.fromkeys(('kinematics_node', 'dynamics_node'), common)
         running.start('dynamics_ros', {**nodes, 'contact_node': contact})
         self._known, self._weight = known, 9.81 * float(robot.total_mass)

@@ -39,6 +39,7 @@ class Subject:
         tool: frame that is observed and pushed.
         posture: centre (n) of the simulated motion.
         force: force (3) of the push, in root axes [N].
+        observable: whether joint torques determine the whole wrench at the tool (six joints do).
     """
 
     def __init__(self, urdf: str) -> None:
@@ -58,6 +59,7 @@ class Subject:
         if not np.abs(J[:3].T @ self.force).max() > _MIN_TORQUE:
             reason = 'no joint feels a force at its origin: a link farther from the axes would do'
             raise ModelError(f'link {tool!r}', reason)
+        self.observable = int(np.linalg.matrix_rank(J, tol=1e-6)) == 6
         self.reference = Robot(robot.model, backend='python')
 
     def node_parameters(self) -> Mapping[str, Mapping[str, Any]]:

@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics_ros.algorithms.joint_friction import friction_torque, torque_behind_friction
+from dynamics_ros.algorithms.joint_friction import (
+    FRICTION_VELOCITY,
+    STRIBECK_VELOCITY,
+    friction_torque,
+    torque_behind_friction,
+)
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.arguments import check_positive, finite_vector, per_entry
 
@@ -23,9 +28,6 @@ if TYPE_CHECKING:
     from dynamics_ros.robot import Robot
 
 Vector = NDArray[np.float64]
-
-FRICTION_VELOCITY, STRIBECK_VELOCITY = 0.01, 0.2
-"""Default speeds of the smoothed dry friction and of the decay of Stribeck friction [rad/s]."""
 
 MAX_LOAD_FRICTION = 0.9
 """Upper bound of load friction per carried torque; gears of robots have up to about 0.2."""

@@ -33,7 +33,7 @@ import scipy
 from numpy.typing import NDArray
 
 from dynamics_ros.algorithms.contact.unexplained import STANDS_AFTER
-from dynamics_ros.estimation.effort_model import STRIBECK_VELOCITY
+from dynamics_ros.algorithms.joint_friction import STRIBECK_VELOCITY
 from dynamics_ros.estimation.uncertainty.thresholds import motion_scales
 from dynamics_ros.identification.bodies.base_parameters import BaseParameters
 from dynamics_ros.identification.joint_states.clock import regular_stretches

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import logging
 from importlib import import_module
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from dynamics_ros.model.collision_geometry import read_visual_geometry
 from dynamics_ros.robot import Robot
 
 from .states import EstimatedBlock
+
+LOG = logging.getLogger(__name__)
 
 PERIOD = 20_000_000
 """Least time between two pictures of the robot, whose torques are those of that state [ns]."""
@@ -47,7 +50,9 @@ class RerunFile:
         self._stream.save(path)
         names = rerun.SeriesLines(names=robot.joint_names)
         self._stream.log('external_torques', names, static=True)
-        visuals, _ = read_visual_geometry(description, folder)
+        visuals, problems = read_visual_geometry(description, folder)
+        for problem in problems:
+            LOG.warning('no shape in the file of Rerun: %s', problem)
         for number, visual in enumerate(visuals):
             corners = visual.triangles.reshape(-1, 3)
             faces = np.arange(len(corners)).reshape(-1, 3)

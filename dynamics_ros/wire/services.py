@@ -19,6 +19,7 @@ from dynamics_ros.errors import (
     InvalidArgumentError,
     NoStateError,
     UnknownJointError,
+    shortened,
 )
 from dynamics_ros.estimation import PayloadEstimate
 from dynamics_ros.estimation.samples.reports import finite_numbers
@@ -108,12 +109,14 @@ def requested_state(
     given = given_joints(state, buffer, argument)
     base = given_base(buffer, bool(given.names), base_pose, base_twist)
     velocity_known = effort_known = True
-    passive = None
+    passive, absent = None, {*buffer.joint_names}.difference(given.names)
     if given.names and robot.model.loops:
         state_now = buffer.state(base_required=False)
         start = None if state_now is None else state_now.q
-        passive = buffer.passive_joints({*buffer.joint_names}.difference(given.names), start)
-    if passive is not None or len(given.q_index) == len(buffer.joint_names):
+        passive = buffer.passive_joints(absent, start)
+        if passive is None and buffer.passive is not None:
+            passive = buffer.passive_joints(absent.intersection(buffer.passive.names), start)
+    if absent.issubset(() if passive is None else passive.names):
         q, v, effort = buffer.neutral.copy(), np.zeros(robot.nv), np.zeros(robot.nv)
         buffer.copy_base(q, v)
         stamp = state.header.stamp
@@ -128,8 +131,9 @@ def requested_state(
     if base is not None:
         base_q, base_v = base
         q[: len(base_q)], v[: len(base_v)] = base_q, base_v
-    if passive is not None:
-        passive.solve(q, v)
+    if passive is not None and not passive.solve(q, v):
+        problem = f'leaves {shortened(", ".join(passive.names))} undetermined by the loops'
+        raise InvalidArgumentError(argument, problem, 'their positions, or another state')
     return RequestedState(
         robot=robot,
         stamp=stamp,

@@ -109,6 +109,21 @@ def test_a_distance_with_points_on_neither_body_is_measured_again(sliders, monke
     assert scene.distance_jacobian(q, 0.1, ways)[0].distance == pytest.approx([0.02], abs=1e-6)
 
 
+@pytest.mark.parametrize('root', ['fixed', 'planar'])
+def test_pairs_far_apart_are_never_measured(root, monkeypatch):
+    robot = Robot.from_urdf(DEFAULT_ROBOT, root_joint=root)
+    boxes = {f'box{k}': Obstacle('box', [0.1] * 3, at(5.0, 0.1 * k, 0.0)) for k in range(20)}
+    scene = Collisions(robot, DEFAULT_ROBOT).with_obstacles(boxes)
+    measure, measured = scene._measure, []
+    monkeypatch.setattr(scene, '_measure', lambda pair: measured.append(pair) or measure(pair))
+    q, ways = robot.nominal(), np.full(robot.nv, 1e-3)
+    ways[: robot.model.root_joint_nv] = 0.0  # a servo on a base that rests
+    for _ in range(3):
+        scene.distance_jacobian(q, 0.05, ways)
+        q = robot.integrate(q, 0.5 * ways)
+    assert not any('box' in name for pair in measured for name in scene._names[pair])
+
+
 def test_pairs_within_a_distance_are_all_that_are_so_near(arm):
     q = ARM.nominal()
     near, everything = arm.distances(q, within=0.15), arm.distances(q)

@@ -303,6 +303,14 @@ class TestPassiveJoints:
         noisy[robot.joint_q_indices['triangle_joint']] += 0.5
         assert not PassiveJoints(robot, passive.names).solve(noisy, v)
 
+    def test_that_are_none_leave_a_state_as_it_is(self):
+        mechanism = DELTA
+        robot = mechanism.robot()
+        q, v, _ = mechanism.motion(robot)
+        state = q.copy(), v.copy()
+        assert PassiveJoints(robot, ()).solve(*state)
+        assert_allclose(state, (q, v), atol=CLOSED)
+
     def test_that_no_loop_moves_are_not_determined(self):
         mechanism = replace(one_way(PALLETIZER), loops=PALLETIZER.loops[:2])
         robot = mechanism.robot()

@@ -29,9 +29,6 @@ LATEST = 0.0201
 """Time in which a fault of a moving joint is detected at 1 kHz [s]."""
 
 
-JUMPS = ('q = 0, v = 0', 'q mirrored, v of the wrong sign')
-
-
 @pytest.fixture(scope='module', params=[0.0, 0.1], ids=['bare', 'rotors'])
 def cell(request):
     return next(cells('arm', request.param))
@@ -51,8 +48,8 @@ def test_an_arm_with_wrong_joint_states_is_braked(cell, fault, mode):
             assert outcome.detected <= LATEST, joints
         if mode == 'twist' and len(joints) == 7:
             assert outcome.detected <= LATEST
-            named = 'states_contradictory' if fault in ALLOWED else 'states_frozen'
-            assert outcome.code == ('position_jumped' if fault in JUMPS else named)
+            wrong_velocity = fault in ALLOWED
+            assert outcome.code == f'states_{"contradictory" if wrong_velocity else "frozen"}'
 
 
 def test_an_arm_that_stays_blind_gets_gravity_torques_and_slows_down(cell):
@@ -176,20 +173,6 @@ def test_a_position_that_cannot_be_is_named():
     assert judged((HOME, REST), (HOME, REST), DT) == ''
     assert judged((HOME, REST), (jumped, REST), DT) == f'the position of {NAMES[3]} has jumped'
     assert judged((HOME, REST), (jumped, REST), 0.5) == ''
-
-
-@pytest.mark.parametrize('samples', [1, 20])
-def test_a_joint_that_jumps_is_predicted_until_it_jumps_back(samples):
-    check, v = MotionCheck(ROBOT), np.where(np.arange(7) == 2, 0.5, 0.0)
-    check.begin(HOME, v, ROBOT.gravity(HOME))
-    for k in range(1, 100):
-        q, jumped = HOME + k * DT * v, 40 <= k < 40 + samples
-        # Where it is said to be, it seems to move the other way.
-        sample = (2.0 * HOME + 0.3 - q, -v) if jumped else (q, v)
-        told = check.judge(*sample, DT, tau=ROBOT.gravity(q))
-        assert ('has jumped' in told) == jumped == bool(told), k
-        assert np.abs(check.q - q).max() < 5e-3, k
-    assert not check.lasting
 
 
 def test_a_joint_that_a_push_drives_fast_has_not_jumped():

@@ -127,17 +127,17 @@ LOCKED = {
 def test_the_lock_files_pin_all_that_is_asked_for_once_per_python(python, locks):
     wheels = ROOT / 'scripts' / 'wheels'
     pins: dict[str, str] = {}
-    for requirement in [one for lock in locks for one in requirements(wheels / lock)]:
-        if requirement.marker is None or requirement.marker.evaluate({'python_version': python}):
-            (pin,) = requirement.specifier
-            assert pin.operator == '=='
-            assert requirement.name not in pins
-            pins[requirement.name] = pin.version
+    for requirement in [one for lock in locks for one in requirements(wheels / lock, python)]:
+        (pin,) = requirement.specifier
+        assert pin.operator == '=='
+        assert requirement.name not in pins
+        pins[requirement.name] = pin.version
     for name in LOCKED[locks]:
-        for requirement in requirements(wheels / name):
+        for requirement in requirements(wheels / name, python):
             assert requirement.specifier.contains(pins[requirement.name.lower()])
 
 
-def requirements(path: Path) -> list[Requirement]:
+def requirements(path: Path, python: str) -> list[Requirement]:
     lines = (line.partition('#')[0].strip() for line in path.read_text().splitlines())
-    return [Requirement(line) for line in lines if line and not line.startswith('-r')]
+    asked = [Requirement(line) for line in lines if line and not line.startswith('-r')]
+    return [x for x in asked if not x.marker or x.marker.evaluate({'python_version': python})]

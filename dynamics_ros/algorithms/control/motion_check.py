@@ -8,8 +8,7 @@ change divided by h.
 
 - jump: an impact may drive a joint far beyond its velocity limit, so motion at the mean v-bar of
   two velocities is accepted too; of the rest, |Delta q| may be at most 2 v_max h + ``JUMP``. Where
-  velocities are differences of positions, this accepts half of a jump. Neither position nor
-  velocity of the joint is used until another jump leads to where it is predicted to be.
+  velocities are differences of positions, this accepts half of a jump.
 - contradiction: a filter makes velocities late, but never early, so a velocity must lie between the
   slopes of the last ``LATE`` seconds, with a tolerance. Outside of that for ``PERIODS`` fresh
   positions in a row, by more than ``APART`` and the usual noise, it contradicts the positions. A
@@ -25,11 +24,11 @@ The usual period and the step of the encoder are learned while a joint moves: dr
 positions, and coarse encoders repeat them in slow motion. Constants in rad hold in m for sliding
 joints, whatever their strokes: a joint with a lever of 1 m moves the tool as far.
 
-The motion of joints that are stale or have jumped is predicted, so that a controller can brake
-them: their momentum changes by the change of their torque from its mean before, beside gravity's,
-and as it did before. The momenta and the velocities of the other joints give their velocities. A
-joint that contradicts itself has the velocity of its slopes. Until a joint counts as frozen, its
-predicted motion adds to the torques only what its encoder would not have shown.
+The motion of stale joints is predicted, so that a controller can brake them: their momentum changes
+by the change of their torque from its mean before, beside gravity's, and as it did before. The
+momenta and the velocities of the other joints give their velocities. A joint that contradicts
+itself has the velocity of its slopes. Until a joint counts as frozen, its predicted motion adds to
+the torques only what its encoder would not have shown.
 """
 
 from __future__ import annotations
@@ -125,10 +124,9 @@ ROWS = (
     *('stale_time', 'stale_samples', 'frozen', 'period', 'step'),
     *('lowest', 'highest', 'slope', 'smoother', 'apart', 'apart_time', 'noise', 'latch'),
     'constant_time',
-    *('same_velocity_time', 'same_effort_time', 'efforts', 'effort_torque'),
-    *('moved_by_velocity', 'way_by_velocity'),
+    *('same_velocity_time', 'same_effort_time', 'moved_by_velocity', 'way_by_velocity'),
     *('moved_by_torque', 'speed_by_torque', 'torque', 'impulse'),
-    *('predicted_move', 'offset', 'speed', 'momentum', 'force'),
+    *('predicted_move', 'speed', 'momentum', 'force'),
 )
 """Values of each joint in the memory, after the previous q, v and effort."""
 
@@ -186,16 +184,11 @@ def motion_check(
     q0 = [_if(started, x, y) for x, y in zip(memory[:n], q, strict=True)]
     v0 = [_if(started, x, y) for x, y in zip(columns[0], v, strict=True)]
     moves = difference(model, q0, q)
-    since_believed = [x - joint['offset'] for x, joint in zip(moves, joints, strict=True)]
-    motions = zip(joints, moves, v0, v, velocity_limits, strict=True)
-    jumps = [_jump(joint, x, y, z, most, interval) for joint, x, y, z, most in motions]
-    jumped = [started * where_less(0.0, x, 1.0, 0.0) for x in jumps]
-    offsets = [-x * y for x, y in zip(jumped, since_believed, strict=True)]
-    stale = [larger(compared * _equal(x, 0.0), y) for x, y in zip(moves, jumped, strict=True)]
+    repeated = [_equal(x, 0.0) for x in moves]
     likely = [_likely(joint) for joint in joints]
-    ahead = [x * move + y for x, (move, _), y in zip(stale, likely, offsets, strict=True)]
+    ahead = [x * move for x, (move, _) in zip(repeated, likely, strict=True)]
     q1 = integrate(model, q, ahead)
-    v1 = [_if(x, speed, y) for x, (_, speed), y in zip(stale, likely, v, strict=True)]
+    v1 = [_if(x, speed, y) for x, (_, speed), y in zip(repeated, likely, v, strict=True)]
     M = mass_matrix(model, q1)
     _, rates = momentum_observer_terms(model, q1, v1)
     torques = [x + y for x, y in zip(tau, rates, strict=True)]
@@ -211,47 +204,46 @@ def motion_check(
 
     excess: list[list[Scalar]] = []
     following: list[Joint] = []
+    stale: list[Scalar] = []
     speeds: list[Scalar] = []
+    frozens: list[Scalar] = []
     for k, joint in enumerate(joints):
         joint['impulse'] += interval * pushes[k]
+        since = joint['stale_time'] + interval
+        mean = 0.5 * (v0[k] + v[k]) * since
+        explained = clipped(moves[k], smaller(mean, 0.0), larger(mean, 0.0))
+        jump = magnitude(moves[k] - explained) - 2.0 * velocity_limits[k] * since - JUMP
+        repeats = repeated[k]
         same = {
             f'same_{name}_time': _equal(x, y) * (joint[f'same_{name}_time'] + interval)
             for name, x, y in (('velocity', v0[k], v[k]), ('effort', columns[1][k], effort[k]))
         }
-        changed = started - started * _equal(columns[1][k], effort[k])
-        same |= {
-            'efforts': joint['efforts'] + changed,
-            'effort_torque': _if(changed, tau[k], joint['effort_torque']),
-        }
-        moved, contradiction = _fresh(joint, since_believed[k], (v0[k], v[k]), interval)
+        moved, contradiction = _fresh(joint, moves[k], (v0[k], v[k]), jump, interval)
         bent = magnitude(beyond[k]) / (OBSTACLE * _if_positive(friction[k], 1.0))
         pushed = bent, driven[k], M[k][k]
-        unanswered = magnitude(tau[k] - same['effort_torque']) - friction[k]
-        rests, frozen = _stale(joint | same, v[k], *pushed, unanswered, coarsest, interval)
+        rests, frozen = _stale(joint | same, v[k], *pushed, coarsest, interval)
         first = _first(joint, v[k], torques[k])
         state = {
-            name: _if(stale[k], rests[name], _if(compared, moved[name], first[name]))
+            name: _if(compared, _if(repeats, rests[name], moved[name]), first[name])
             for name in ROWS
         }
-        latch = where_less(0.0, contradiction, (1.0 - stale[k]) * compared * LATCH, 0.0)
-        state |= same | {
-            'latch': larger(larger(joint['latch'] - interval, 0.0), latch),
-            'frozen': larger(state['frozen'], jumped[k]),
-            'offset': offsets[k],
-        }
+        latch = where_less(0.0, contradiction, (1.0 - repeats) * compared * LATCH, 0.0)
+        state |= same | {'latch': larger(larger(joint['latch'] - interval, 0.0), latch)}
         excess.append(
             [
-                _if(jumped[k], jumps[k], -1.0),
+                _if(started, jump, -1.0),
                 where_less(0.0, state['latch'], state['latch'], -1.0),
-                _if(stale[k] * (1.0 - jumped[k]), frozen, -1.0),
+                _if(compared * repeats, frozen, -1.0),
             ]
         )
-        straight = 2.0 * state['slope'] - state['smoother']
-        speeds.append(where_less(0.0, state['latch'], straight, v[k]))
+        doubted = larger(state['latch'], compared * jump)
+        speeds.append(where_less(0.0, doubted, 2.0 * state['slope'] - state['smoother'], v[k]))
+        stale.append(compared * repeats)
+        frozens.append(where_less(0.0, frozen, 1.0, 0.0))
         following.append(state)
 
     momenta = [
-        compared * (joint['momentum'] + interval * (push + joint['force']))
+        joint['momentum'] + interval * (push + joint['force'])
         for joint, push in zip(joints, pushes, strict=True)
     ]
     speeds = _speeds(M, stale, momenta, speeds)
@@ -261,8 +253,8 @@ def motion_check(
     fading = where_less(0.0, driving, 1.0, exp(-interval / FORGETTING))
     rates = [(state['slope'] - state['smoother']) / SMOOTHING for state in following]
     for k, (joint, state) in enumerate(zip(joints, following, strict=True)):
-        fade = larger(fading, state['frozen'])
-        fastest, farthest = 2.0 * velocity_limits[k], _if(state['frozen'], MAX_FROZEN, MAX_AHEAD)
+        fade = larger(fading, frozens[k])
+        fastest, farthest = 2.0 * velocity_limits[k], _if(frozens[k], MAX_FROZEN, MAX_AHEAD)
         speeds[k] = _if(stale[k], clipped(fade * speeds[k], -fastest, fastest), speeds[k])
         move = fade * (joint['predicted_move'] + interval * speeds[k])
         move = clipped(move, -farthest, farthest)
@@ -270,7 +262,7 @@ def motion_check(
         state['force'] = _if(stale[k], fade * joint['force'], compared * dot(M[k], rates))
     for row, speed, state in zip(M, speeds, following, strict=True):
         state |= {'speed': speed, 'momentum': dot(row, speeds)}
-    judged = integrate(model, q, [x['predicted_move'] + x['offset'] for x in following])
+    judged = integrate(model, q, [state['predicted_move'] for state in following])
     rows = [state[name] for name in ROWS for state in following]
     checks = [list(row) for row in zip(*excess, strict=True)]
     return checks, list(judged), speeds, [*q, *v, *effort, *rows]
@@ -305,25 +297,6 @@ def _likely(joint: Joint) -> tuple[Scalar, Scalar]:
     )
 
 
-def _jump(
-    joint: Joint, move: Scalar, before: Scalar, v: Scalar, fastest: Scalar, interval: Scalar
-) -> Scalar:
-    """Excess of a move over what the velocity limit permits, beside the mean of two velocities.
-
-    What has jumped is believed again after another jump, to where the joint is predicted to be.
-    """
-    lost = 1.0 - _equal(joint['offset'], 0.0)
-    since = joint['stale_time'] + interval
-    mean = 0.5 * (before + v) * since
-    explained = clipped(move, smaller(mean, 0.0), larger(mean, 0.0))
-    # A position that has been stale for longer is that of a joint that stands.
-    moving = smaller(since, smaller(larger(PERIODS * joint['period'], interval), MAX_PERIOD))
-    most = 2.0 * fastest * _if(lost, interval, moving) + JUMP
-    excess = magnitude(move - explained) - most
-    expected = joint['offset'] + joint['predicted_move'] + interval * joint['speed']
-    return _if(lost, larger(magnitude(move - expected) - most, -excess), excess)
-
-
 def _first(joint: Joint, v: Scalar, torque: Scalar) -> Joint:
     """Memory of a joint at the first sample, or after a gap: what was learned is kept."""
     return dict.fromkeys(ROWS, 0.0) | {
@@ -337,7 +310,7 @@ def _first(joint: Joint, v: Scalar, torque: Scalar) -> Joint:
 
 
 def _fresh(
-    joint: Joint, moved: Scalar, velocities: tuple[Scalar, Scalar], interval: Scalar
+    joint: Joint, moved: Scalar, velocities: tuple[Scalar, Scalar], jump: Scalar, interval: Scalar
 ) -> tuple[Joint, Scalar]:
     """Memory of a joint after a fresh position, and the excess of its contradiction."""
     before, v = velocities
@@ -358,6 +331,9 @@ def _fresh(
         'torque': joint['torque'] + share * joint['impulse'] / larger(since, 1e-9),
     }
     state['smoother'] = joint['smoother'] + share * (state['slope'] - joint['smoother'])
+    # Nothing is learned from a position that has jumped.
+    state = {name: where_less(0.0, jump, joint[name], x) for name, x in state.items()}
+
     fastest = larger(magnitude(v), larger(magnitude(state['lowest']), magnitude(state['highest'])))
     tolerance = SLOW + TOLERANCE * fastest
     outside = v - clipped(v, state['lowest'] - tolerance, state['highest'] + tolerance)
@@ -385,6 +361,7 @@ def _fresh(
         'constant_time': constant_time,
         'noise': noise,
         'speed_by_torque': _beyond(speed, SLOW + DECELERATION * usual),
+        'predicted_move': where_less(0.0, jump, speed * since - moved, 0.0),
     }
     return dict.fromkeys(ROWS, 0.0) | state, contradiction
 
@@ -395,7 +372,6 @@ def _stale(
     bent: Scalar,
     driven: Scalar,
     inertia: Scalar,
-    unanswered: Scalar,
     coarsest: Scalar,
     interval: Scalar,
 ) -> tuple[Joint, Scalar]:
@@ -403,7 +379,7 @@ def _stale(
 
     A joint that has not moved yet is taken for one with the coarsest encoder of the others.
     """
-    by_velocity = where_less(SLOW, magnitude(v), v, 0.0) * interval
+    by_velocity = _beyond(v, SLOW) * interval
     speed = joint['speed_by_torque'] + driven * interval
     state = joint | {
         'stale_time': joint['stale_time'] + interval,
@@ -430,14 +406,9 @@ def _stale(
         smaller(moved, joint['same_velocity_time'] - repeats),
         larger(joint['same_effort_time'] - repeats, larger(bent - STEPS * step, stopped)),
     )
-    # An effort that has changed before follows the torque also of a joint that friction holds.
-    same_time = smaller(joint['same_velocity_time'], joint['same_effort_time'])
-    by_effort = smaller(smaller(unanswered, same_time - repeats), joint['efforts'] - 1.5)
     lasting = smaller(state['stale_time'] - PERIODS * usual, state['stale_samples'] - LEAST_SAMPLES)
     # It counts as frozen until a position is fresh.
-    frozen = larger(
-        smaller(lasting, larger(by_velocity, larger(by_torque, by_effort))), joint['frozen'] - 0.5
-    )
+    frozen = larger(smaller(lasting, larger(by_velocity, by_torque)), joint['frozen'] - 0.5)
     state['frozen'] = where_less(0.0, frozen, 1.0, 0.0)
     state['speed_by_torque'] = speed * where_less(0.0, frozen, 1.0, exp(-interval / FORGETTING))
     return state, frozen

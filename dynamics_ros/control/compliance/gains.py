@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics_ros.algorithms.control.impedance import JOINT_GAINS, RESTING_BASE, SETTINGS
+from dynamics_ros.algorithms.joint_friction import FRICTION_VELOCITY, STRIBECK_VELOCITY
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.arguments import (
     check_positive,
@@ -82,7 +83,10 @@ class ImpedanceGains:
         lower, upper = joint_ranges(robot)
         defaults: dict[str, ArrayLike] = {'lower': lower, 'upper': upper}
         defaults |= {'max_torque': robot.effort_limits, 'guard_rate': 20.0, 'max_torque_rate': 1e3}
-        defaults |= {'friction_velocity': 0.01, 'stribeck_velocity': 0.1}
+        defaults |= {
+            'friction_velocity': FRICTION_VELOCITY,
+            'stribeck_velocity': STRIBECK_VELOCITY,
+        }
         unknown = set(joints or {}) - set(JOINT_GAINS)
         if unknown:
             raise InvalidArgumentError('joints', f'{sorted(unknown)}', f'names of {JOINT_GAINS}')

@@ -401,6 +401,9 @@ def occluded(points: Array, away: Array, centers: Array, areas: Array) -> NDArra
         around = near.all(axis=1)
         pieces = centers[around]
         # Distances along the lines of action, and squares of those from the points.
+        # From a point nearby, since the root may be far away.
+        origin = some[0]
+        some, pieces = some - origin, pieces - origin
         along = lines @ pieces.T - np.sum(lines * some, axis=1, keepdims=True)
         squares = np.sum(some**2, axis=1, keepdims=True) + np.sum(pieces**2, axis=1)
         hits = squares - 2.0 * some @ pieces.T - along**2 < areas[around] / np.pi

@@ -418,10 +418,12 @@ class StateBuffer:
             if 0 < int(self.joint_timeout * NANOSECONDS) < max(now - oldest, newest - now):
                 positions, velocities, efforts = timeline.stamps.reshape(3, -1)
                 old = self._too_old(positions)
-                mask, stale = np.zeros(self.robot.nv, dtype=bool), self._names_of(old)
                 old[~measured] = old[measured].any()
+                mask, stale = np.zeros(self.robot.nv, dtype=bool), self._names_of(old & measured)
                 mask[self._v_index] = old
-                velocity_missing = self._names_of(self._without_quantity(velocities, old))
+                without = self._without_quantity(velocities, old)
+                without[~measured] &= without[measured].any()
+                velocity_missing = self._names_of(without)
                 effort_missing = self._names_of(self._without_quantity(efforts, old))
         nq, nv = self.robot.nq, self.robot.nv
         q, v, effort = numbers[:nq], numbers[nq : nq + nv], numbers[nq + nv :]

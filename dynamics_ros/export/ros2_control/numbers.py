@@ -47,6 +47,9 @@ STATE_TIMEOUT = 0.02
 GUIDING_DAMPING, GUIDING_SPEEDS = (5.0, 0.2), (0.25, 1.0)
 """Of guiding: damping [Ns/m, Nms/rad], speeds [m/s, rad/s]."""
 
+MAX_PAUSE = 0.1
+"""Time between samples after which the estimate of a wrench restarts [s]."""
+
 EFFORT_NOISE, VELOCITY_NOISE = 0.1, 1e-3
 """Standard deviations by which the estimate of a wrench is weighted [Nm, rad/s]."""
 
@@ -126,7 +129,7 @@ def observer_text(robot: Robot, tool: str) -> str:
             'joints': observer.settings,
             'noise': noise,
             'estimate': np.array([LENGTH_SCALE, SINGULAR_THRESHOLD, WRENCH_PRIOR]),
-            'max_gap': np.array(observer.max_gap),
+            'max_gap': np.array(MAX_PAUSE),
         }
     )
 

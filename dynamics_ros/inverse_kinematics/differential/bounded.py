@@ -71,7 +71,7 @@ def solve_bounded(
     for i, (A, b) in enumerate(levels):
         B = A if Z is None else A @ Z
         residual = b - A @ x if moved else b
-        if residual.any():
+        if residual.any() or (rows is not None and moved):
             more = None if rows is None else (rows[0], rows[1] - rows[0] @ x)
             x = x + _step(B, residual, Z, lower - x, upper - x, damping, more, bind)
             moved = True

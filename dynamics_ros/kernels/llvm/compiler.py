@@ -85,8 +85,10 @@ def _prepared() -> tuple[Target, MachineCode]:
     _provide_libm(binding)
     features = binding.get_host_cpu_features()
     target = target_of(binding.get_default_triple(), features)
-    functions = list(llvm_runtime.declarations(target))
-    origin = disk_cache.origin(target, ())
+    declared = llvm_runtime.declarations(target)
+    functions = list(declared)
+    # With what callers expect: sources may have changed since they were imported.
+    origin = disk_cache.origin((target, declared), ())
     code = linked(object_code(lambda: llvm_runtime.emit(target), origin), functions)
     for name in functions:
         binding.add_symbol(name, code.address(name))

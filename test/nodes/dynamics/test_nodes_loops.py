@@ -233,8 +233,10 @@ def test_a_driver_reports_the_joints_with_motors_alone(mechanism):
             expected = inverse_dynamics_in_loops(robot, q, v, a)
             assert_allclose([of_joint[x] for x in robot.joint_names], expected, atol=1e-4)
         moved = q + 0.05 * v
-        request.state = ros.joint_state(driven, values(moved))
-        answer = ros.call(
-            ComputeInverseDynamics, '/dynamics_node/compute_inverse_dynamics', request
-        )
-        assert answer.result.code == Result.SUCCESS, answer.result.message
+        for named in (driven, ['shoulder']):
+            positions = [moved[robot.joint_q_indices[name]] for name in named]
+            request.state = ros.joint_state(named, positions)
+            answer = ros.call(
+                ComputeInverseDynamics, '/dynamics_node/compute_inverse_dynamics', request
+            )
+            assert answer.result.code == Result.SUCCESS, answer.result.message

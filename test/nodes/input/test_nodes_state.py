@@ -9,6 +9,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
+from closed_mechanisms import PALLETIZER, one_way
 
 pytest.importorskip('rclpy')
 
@@ -196,6 +197,23 @@ def test_a_new_model_keeps_what_is_known_of_joints_of_the_same_name(buffer):
     other.adopt(buffer)
     assert_allclose(other.state().q, [0.1, 0.3])
     assert_allclose(other.state().effort, [4.0, 6.0])
+
+
+def test_old_efforts_make_no_joint_stale_that_loops_determine():
+    mechanism = one_way(PALLETIZER)
+    robot = mechanism.robot()
+    driven = [name for name in robot.joint_names if name not in robot.model.passive_joints]
+    q, v, _ = mechanism.motion(robot)
+    values = [[x[robot.joint_v_indices[name]] for name in driven] for x in (q, v, 0.0 * v)]
+    buffer = StateBuffer(robot, (), joint_timeout=0.5)
+    tell(buffer, joints(' '.join(driven), *values))
+    for k in range(1, 9):
+        tell(buffer, joints(' '.join(driven), *values[:2], stamp=1.0 + 0.1 * k))
+    state = buffer.state()
+    assert_allclose(state.q, q, atol=1e-6)
+    assert state.stale == () and not state.stale_mask.any()
+    assert state.velocity_missing == ()
+    assert {*state.effort_missing} == {*robot.joint_names}
 
 
 def floating() -> StateBuffer:
