@@ -88,8 +88,6 @@ class Reason(str, Enum):
 
 FAULTS = frozenset(
     {
-        Reason.JOINTS_STALE,
-        Reason.STATES_STOPPED,
         Reason.POSITION_NOT_FINITE,
         Reason.POSITION_JUMPED,
         Reason.STATES_CONTRADICTORY,

@@ -134,6 +134,7 @@ class NodeProcess:
         _running[:] = [process for process in _running if process is not self]
         started = time.monotonic()
         if self.alive:
+            self._process.send_signal(signal.SIGCONT)  # a failed test may leave it stopped
             self._process.send_signal(by)
         try:
             return self._process.wait(PATIENCE), time.monotonic() - started

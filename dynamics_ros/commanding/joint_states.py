@@ -81,7 +81,6 @@ class StateTiming:
         answered: when the last state was processed, by the monotonic clock [s].
         sent: when the last command was sent, by the monotonic clock [s].
         gap: time between the last two stamps, without limits [s].
-        simulated: whether the time is simulated.
         held: time for which a command may be held [s]: the usual one, or lately a longer one. A
             process that is held up answers several states at once, then none for a while.
     """
@@ -92,7 +91,7 @@ class StateTiming:
 
     def start(self, stamp: int, simulated: bool = False) -> None:
         """Start at a stamp [ns]; `simulated`: whether the time is simulated."""
-        self.simulated = simulated
+        self._simulated = simulated
         self._stamp, self.gap = stamp - round(self.cycle * 1e9), 0.0
         self.answered = self.sent = time.monotonic() - self.cycle
         self._heard, self._wait, self._gaps = 0, self.cycle, [0.0] * IN_A_ROW
@@ -109,7 +108,7 @@ class StateTiming:
         wait = min(now - self.answered, MAX_WAIT)
         self._wait += max(SHARE, 1.0 / self._heard) * (wait - self._wait)
         between = now - self.sent
-        usual = between <= LOST * max(self._wait, self.cycle) or self.simulated
+        usual = between <= LOST * max(self._wait, self.cycle) or self._simulated
         longest = self.held + min(between / HELD_MEMORY, 1.0) * (self.cycle - self.held)
         self.held = max(longest, self.cycle if usual else min(between, MAX_HELD))
         if 0.0 < self.gap < MAX_CYCLE:
@@ -119,7 +118,7 @@ class StateTiming:
 
     def passed(self, interval: float) -> float:
         """Limit a step interval [s] to the time that passed by the machine's clock."""
-        if self.simulated:
+        if self._simulated:
             return interval
         now = time.monotonic()
         ahead, self._counted = self._ahead - (now - self._counted), now
@@ -192,15 +191,12 @@ def reason_to_brake(
     return Explanation(Reason.OK, '')
 
 
-def state_to_use(
-    prepared: PreparedArm, state: RobotState, reason: Explanation, interval: float
-) -> RobotState:
+def state_to_use(prepared: PreparedArm, state: RobotState, reason: Explanation) -> RobotState:
     """State to control or brake the arm with: predicted where the reported one hides its motion.
 
     Args:
         prepared, state: the arm and its last state.
         reason: of ``reason_to_brake`` for this state.
-        interval: time since the last step [s].
     """
     arm, check = prepared.arm, prepared.check
     if reason.reason in UNSEEN:
@@ -208,7 +204,7 @@ def state_to_use(
         if state.ages is not None:
             q, v = arm.reckoned(state.q, state.v, 1e-9 * state.ages)
             state = state._replace(q=q, v=v)
-        check.begin(state.q, state.v, arm.tau, check.doubted + interval)
+        check.begin(state.q, state.v, arm.tau)
     elif check.blind:
         state = state._replace(q=check.q, v=check.v)
     return state

@@ -21,7 +21,6 @@ from dynamics_ros.commanding.arm import (
     PreparedArm,
     arm_settings,
     check_carries,
-    holding_friction,
     reaction_settings,
     selected,
     stiffness_of,
@@ -34,7 +33,6 @@ from dynamics_ros.commanding.arm_state import (
     controlled,
 )
 from dynamics_ros.commanding.joint_states import (
-    UNSEEN,
     StateTiming,
     reason_to_brake,
     state_to_use,
@@ -42,7 +40,7 @@ from dynamics_ros.commanding.joint_states import (
 from dynamics_ros.commanding.joints import check_order_is_known, nearest_equivalent_angles
 from dynamics_ros.control import ArmSettings, CompliantArm, Reaction, ReactionSettings
 from dynamics_ros.control.compliance.impedance import REST
-from dynamics_ros.control.compliance.motion_check import LASTING
+from dynamics_ros.control.compliance.motion_check import BLIND
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.nodes.commander import (
@@ -313,9 +311,7 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
     def _apply(self, values: ImpedanceParameters) -> None:
         """Apply parameters and the commanded stiffness from the next step on."""
         if self._prepared is not None:
-            prepared = self._prepared
-            prepared.arm.settings = self._settings(prepared, values)
-            prepared.check.friction = holding_friction(prepared.robot, values, prepared.places)
+            self._prepared.arm.settings = self._settings(self._prepared, values)
             self._reaction = reaction_settings(values.collision)
 
     def _settings(self, prepared: PreparedArm, values: ImpedanceParameters) -> ArmSettings:
@@ -412,12 +408,12 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         implausible = reason_to_brake(prepared, state, self._timing, missing, interval, timeout)
         if implausible:
             self._brake(implausible)
-        state = state_to_use(prepared, state, implausible, interval)
+        state = state_to_use(prepared, state, implausible)
         self._place_obstacles(prepared)
         reported = state.ages is None or not state.ages.any()
-        blind = implausible.reason in UNSEEN or (prepared.check.blind and reported)
-        if blind and prepared.check.lasting and self._state not in LEAVING:
-            self._surrender = implausible
+        blind = prepared.check.blind and prepared.check.lasting
+        if blind and reported and self._state not in LEAVING:
+            self._surrender = prepared.check.reason
         watching = self._reaction if self.values.mode != 'guiding' else None
         self._notice_collision(arm, watching, is_first or self._state in BRAKED)
         braked = self._state in BRAKED
@@ -541,8 +537,7 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
 
     def _hand_over(self, reason: Explanation) -> None:
         """Give up an arm whose motion is unknown: its drives and brakes have to hold it."""
-        moves = self._state is not ArmState.OFF
-        if moves and self._fallback is not None and self.commands is not None:
+        if reason.reason in BLIND and self._fallback is not None and self.commands is not None:
 
             def report(result: str) -> None:
                 text = f'{reason}; {result}'
@@ -569,15 +564,12 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         reason = self.problem or self.unavailable_reason or 'joint states fail to come'
         if not subscribed:
             reason = f'nobody listens to {commands.topic}'
-        missing = self._timing.missing - self.values.joint_state_timeout
-        if missing > 0.0:
+        if self._timing.missing > self.values.joint_state_timeout:
             self._brake(reason)
             if not subscribed:
                 prepared.arm.forget()
                 self._state = ArmState.OFF
                 return
-        if missing > LASTING and not self._timing.simulated:
-            self._surrender = Explanation(Reason.STATES_STOPPED, reason)
         self._send_predicted(prepared, commands)
         self._show(Explanation(Reason.BRAKING, f'braking: {reason}'))
 

@@ -164,13 +164,13 @@ def test_a_position_that_is_no_number_is_not_answered_by_the_prediction_for_an_e
     timing.start(0)
     for _ in range(50):
         reason = reason_to_brake(prepared, still, timing, 0.0, DT, 0.1)
-        used = state_to_use(prepared, still, reason, DT)
+        used = state_to_use(prepared, still, reason)
     assert reason.reason is Reason.STATES_FROZEN
     assert np.abs(used.q - HOME).max() > 1e-3
 
     new = still._replace(q=HOME + 0.02, v=0.5 * v, not_finite=ROBOT.joint_names[:1])
     reason = reason_to_brake(prepared, new, timing, 0.0, DT, 0.1)
-    used = state_to_use(prepared, new, reason, DT)
+    used = state_to_use(prepared, new, reason)
     assert reason.reason is Reason.POSITION_NOT_FINITE
     assert not check.blind
     np.testing.assert_array_equal(used.q, new.q)

@@ -392,8 +392,8 @@ def test_a_moving_arm_without_states_is_braked_and_then_stays(left_as_found):
     fastest, arm.steepest = arm.fastest, 0.0
     arm.live(0.03, states='nan')
     assert arm.told(STATE) == 1.0
-    assert arm.live(0.17, states='nan')
-    assert arm.fastest < 0.8 * fastest
+    arm.live(0.3, states='nan')
+    assert arm.fastest < 0.6 * fastest
     assert np.isfinite(arm.efforts).all()
     # States that come back do not resume the motion, although the force is still wanted.
     there = arm.place
@@ -426,10 +426,6 @@ def test_wrong_states_are_braked_by_a_prediction_and_end_in_an_error(left_as_fou
     arm.switch(mode='stop', start_from_commands=True)
     arm.live(0.6)
     assert arm.fastest < 0.05
-
-
-def test_states_that_stay_away_end_in_an_error(left_as_found):
-    assert not moving(left_as_found).live(0.4, states='nan')
 
 
 def test_a_position_that_jumps_is_no_measurement(left_as_found):

@@ -107,10 +107,10 @@ class MotionCheck:
         self._zero = np.zeros(robot.nv)
         self.begin(robot.neutral(), np.zeros(robot.nv))
 
-    def begin(self, q: Array, v: Array, tau: Array | None = None, doubted: float = 0.0) -> None:
+    def begin(self, q: Array, v: Array, tau: Array | None = None) -> None:
         """Start a new comparison at this state (nq), (nv), with torques (nv) as for ``judge``."""
         self.reason = Explanation(Reason.OK, '')
-        self.q, self.v, self.doubted = q, v, doubted
+        self.q, self.v, self.doubted = q, v, 0.0
         self._memory = np.zeros(memory_size(self._robot.model))
         self._compare(q, v, 1e-3, self._zero, tau)
 
