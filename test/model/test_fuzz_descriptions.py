@@ -79,9 +79,9 @@ def test_a_description_is_refused_with_a_reason_or_understood(sources: list[str]
     for seed in range(count):
         chance = random.Random(seed)
         text = mutated_text(chance.choice(sources), chance)
-        began = time.process_time()
+        began = time.thread_time()
         result = outcome(text)
-        elapsed = time.process_time() - began
+        elapsed = time.thread_time() - began
         assert elapsed < HANG, f'seed {seed}: {elapsed:.2f} s'
         if isinstance(result, DynamicsRosError):
             assert len(str(result)) > 10, f'seed {seed}: refused without a reason'

@@ -453,10 +453,10 @@ class TestSize:
         ],
     )
     def test_beyond_the_bounds_is_refused_at_once(self, text, reason):
-        start = time.process_time()
+        start = time.thread_time()
         error = refusal(text)
         assert reason in error.reason
-        assert time.process_time() - start < 2.0
+        assert time.thread_time() - start < 2.0
         assert len(str(error)) < 300
 
     def test_elements_are_counted_while_they_are_read(self, monkeypatch):

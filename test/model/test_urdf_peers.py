@@ -121,7 +121,7 @@ class TestComments:
         assert [link.name for link in parse_urdf(text).links] == ['a']
 
     def test_that_do_not_end_are_refused_in_linear_time(self):
-        start = time.process_time()
+        start = time.thread_time()
         with pytest.raises(ModelError, match='malformed XML'):
             read_xml('<robot name="r"><!-- -- ' + '<!--' * 2_000_000)
-        assert time.process_time() - start < 2.0
+        assert time.thread_time() - start < 2.0

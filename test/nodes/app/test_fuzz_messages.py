@@ -108,12 +108,12 @@ def test_bytes_are_refused_or_read_as_the_middleware_reads_them() -> None:
     for seed in range(times(MESSAGES, FUZZED_MESSAGES)):
         chance = random.Random(seed)
         data = mutated_bytes(serialize_message(joint_state(chance)), chance)
-        began = time.process_time()
+        began = time.thread_time()
         try:
             values = reader.read(data)
         except MalformedMessageError:
             values = None
-        assert time.process_time() - began < HANG, f'seed {seed}'
+        assert time.thread_time() - began < HANG, f'seed {seed}'
         outcomes[values is not None] += 1
         if values is None:
             continue
