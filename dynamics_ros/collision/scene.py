@@ -301,12 +301,13 @@ class Collisions:
         if len(carriers) > 1:
             carriers[1:] = self.robot.forward_kinematics(q, self._carriers[1:])
         placed = carriers[self._carried_by] @ self._poses
-        if ways is None:
+        if within == np.inf and ways is None:
             pairs = list(range(len(self._ends)))
-        if within < np.inf:
-            chosen = np.array(pairs, dtype=np.intp)
-            first, second = placed[self._ends[chosen], :3, 3].transpose(1, 0, 2)
-            gaps = np.linalg.norm(second - first, axis=1) - self._reach[chosen]
+        elif within < np.inf:
+            chosen: Any = slice(None) if ways is None else np.array(pairs, dtype=np.intp)
+            ends, centers = self._ends[chosen], placed[:, :3, 3]
+            apart = centers[ends[:, 1]] - centers[ends[:, 0]]
+            gaps = np.sqrt(np.einsum('ij,ij->i', apart, apart)) - self._reach[chosen]
             far = gaps > within
             if ways is not None:
                 # The gap of bounding spheres is less than the distance, and counts as measured.
@@ -314,7 +315,8 @@ class Collisions:
                 far = gaps - self._levers[chosen][:, moves] @ ways[moves] > within
                 self._known[chosen[far]] = gaps[far]
                 self._known_at[chosen[far]] = q[self._coordinates]
-            pairs = chosen[~far].tolist()
+            near = np.flatnonzero(~far)
+            pairs = (near if ways is None else chosen[near]).tolist()
         for k in {end for pair in pairs for end in self._pair_ends[pair]}:
             self._transforms[k].setTransform(placed[k, :3, :3], placed[k, :3, 3])
         return pairs, placed

@@ -23,7 +23,7 @@ LEDGER = {
     'algorithms': (7440, 6900),
     'bindings': (337, 300),
     'calibration': (1533, 1700),
-    'collision': (886, 900),
+    'collision': (888, 900),
     'commanding': (925, 600),
     'constraints': (2105, 1200),
     'control': (2839, 2600),
