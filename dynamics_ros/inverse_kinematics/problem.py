@@ -124,6 +124,8 @@ class Problem:
                     expected = f'{neutral.tolist()} there; a search moves joints of one coordinate'
                     raise InvalidArgumentError('seed', problem, expected)
             self.start = q[chain.q_index]
+            if max(map(abs, q.tolist()), default=0.0) > 2.0 * math.pi:
+                robot._warn_of_degrees('seed', q)
         self.in_root_link = targets
         if kept_frames:
             places = [robot.forward_kinematics(self.q, name) for name, _ in kept_frames]

@@ -168,8 +168,8 @@ class KernelMethods:
             raise
         result = call(*arrays) if out is None else call(*arrays, out=out)
         # Nodes have adjustable robots, and check every state themselves.
-        if not known and not self._warned and not kernels.parameters.size:
-            self._warn_of_degrees(arrays)
+        if not known and not kernels.parameters.size:
+            self._warn_of_degrees('q', arrays[0])
         return result
 
     def _of_frame(self, name: str, frame: Frames | None, *reference: str) -> Key:
@@ -208,21 +208,22 @@ class KernelMethods:
                 raise
             raise InvalidArgumentError(argument, error.problem, error.expected) from None
 
-    def _warn_of_degrees(self, arrays: Sequence[ArrayLike]) -> None:
+    def _warn_of_degrees(self, argument: str, configurations: ArrayLike) -> None:
         """Log a warning about the first joint that is far beyond its limits, once for a robot.
 
         Args:
-            arrays: valid inputs of a kernel that runs for the first time.
+            argument: name of what is checked.
+            configurations: (..., nq) the first one is checked; another shape is not.
         """
-        q = np.asarray(arrays[0])
-        if q.shape[-1:] != (self.nq,) or not q.size:
+        q = np.asarray(configurations)
+        if self._warned or q.shape[-1:] != (self.nq,) or not q.size:
             return
         first = q.reshape(-1, self.nq)[0].tolist()
         for joint in self.model.actuated:
             if joint.kind.nq == 1:
                 beyond = joint.limits.far_beyond(first[joint.q_indices[0]], joint.kind.units[0])
                 if beyond:
-                    LOG.warning('q: joint %s is %s', quoted(joint.name), beyond)
+                    LOG.warning('%s: joint %s is %s', argument, quoted(joint.name), beyond)
                     self._warned = True
                     return
 

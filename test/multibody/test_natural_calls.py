@@ -235,6 +235,15 @@ def test_degrees_are_named_once(backend, caplog):
     assert record.getMessage().endswith('rad; degrees?)')
 
 
+def test_degrees_of_a_seed_are_named(caplog):
+    robot = Robot(ARM)
+    target = robot.forward_kinematics(robot.neutral())
+    with caplog.at_level(logging.WARNING):
+        assert robot.inverse_kinematics(target, seed=np.full(robot.nq, 30.0)).success
+    (record,) = caplog.records
+    assert record.getMessage().startswith(f"seed: joint '{robot.joint_names[0]}' is at 30")
+
+
 SIZES = {'q': 'nq', 'q0': 'nq', 'q1': 'nq', 'rate': 'nq'}
 METHODS = [
     name
