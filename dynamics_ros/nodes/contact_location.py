@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rclpy.task import Future
 
 from dynamics_ros.errors import DynamicsRosError
@@ -20,7 +21,11 @@ from dynamics_ros.estimation import (
     ContactState,
     ExternalTorques,
 )
-from dynamics_ros.estimation.contact.location import LOCATION_RATE, ContactGeometry
+from dynamics_ros.estimation.contact.location import (
+    LOCATION_RATE,
+    ContactGeometry,
+    SensorWrench,
+)
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.nodes.context import Component
 from dynamics_ros.nodes.reporting import RateLimit
@@ -90,8 +95,16 @@ class ContactLocalization:
 
         self._submit(make, on_done)
 
-    def update(self, state: RobotState, external: ExternalTorques) -> None:
-        """Start locating the current contact, at the rate of the parameters."""
+    def update(
+        self, state: RobotState, external: ExternalTorques, sensor: SensorWrench | None
+    ) -> None:
+        """Start locating the current contact, at ``LOCATION_RATE``.
+
+        Args:
+            state: the state.
+            external: its external torques; NaN where only the sensor shows contacts.
+            sensor: what a wrist sensor shows of the contact; None: nothing.
+        """
         if external.report.state is ContactState.NONE:
             if self.latest is not None or self._searching:
                 self.reset()
@@ -103,7 +116,9 @@ class ContactLocalization:
             return
         self._searching = True
         deviation = None if external.deviation is None else external.deviation.copy()
-        given = state.q.copy(), external.values.copy(), state.stale_mask.copy(), deviation
+        unknown = state.stale_mask | np.isnan(external.values)
+        torque = np.where(unknown, 0.0, external.values)
+        given = state.q.copy(), torque, unknown, deviation, sensor
 
         def search() -> ContactLocation | None:
             return locator.locate(*given) if contact == self._contact_count else None

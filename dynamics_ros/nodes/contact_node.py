@@ -326,14 +326,14 @@ class Contact(Component[ContactParameters]):
             self.unavailable_reason, self.warning, estimated_state = '', self._alone, state
         if external is None:
             return
-        if self._alone:
-            self._location.reset()
-        else:
-            self._location.update(estimated_state, external)
-            if self._wrist is not None:
+        sensor = None
+        if self._wrist is not None:
+            if not self._alone:
                 external = self._wrist.judge(estimated_state, external, pipeline)
                 assert external is not None
                 self.warning = self.warning or self._wrist.warning
+            sensor = self._wrist.shown
+        self._location.update(estimated_state, external, sensor)
         self._last = estimated_state, external
         report, location = external.report, self._location.latest
         event = report.state, location.link if location else report.link, report.collision_latched

@@ -16,10 +16,12 @@ from std_srvs.srv import Trigger
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, NoStateError
 from dynamics_ros.estimation import ContactPipeline, ContactState, ExternalTorques
 from dynamics_ros.estimation.contact.detector import ContactReport
+from dynamics_ros.estimation.contact.location import SensorWrench
 from dynamics_ros.estimation.payload_identification import MAX_STATIC_SPEED
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.estimation.uncertainty.thresholds import motion_scales
 from dynamics_ros.estimation.wrist_sensor import (
+    LEVER,
     Place,
     SensorEstimate,
     SensorLoad,
@@ -46,6 +48,9 @@ from dynamics_ros_msgs.msg import ExternalWrench
 SILENCE = 0.1
 """Time without a reading, and difference between its stamp and that of the joint state, after which
 nothing is measured [s]."""
+
+LEAST_DEVIATION = 0.1
+"""Least standard deviation of its force, over that of a contact: errors of weight and time."""
 
 DURATION = 60.0
 """Default duration of an identification [s]."""
@@ -204,6 +209,16 @@ class WristSensorInput:
             )
         alone = sensor.touched and external.report.state is ContactState.NONE
         return external._replace(report=found_here) if alone else external
+
+    @property
+    def shown(self) -> SensorWrench | None:
+        """What locates a single contact together with joint torques, where both agree on it."""
+        sensor = self._sensor
+        if sensor is None or self.place not in (Place.BEHIND, Place.BEFORE):
+            return None
+        least = LEAST_DEVIATION * self.values.contact_force * np.array([1.0] * 3 + [LEVER] * 3)
+        deviation = np.maximum(np.sqrt(np.diag(sensor.covariance)), least)
+        return SensorWrench(sensor.frame, sensor.wrench.copy(), deviation)
 
     @staticmethod
     def _link(sensor: WristSensor) -> str:

@@ -17,7 +17,7 @@ from benchmarks.robots import robots_folder, urdf_path
 from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
 from dynamics_ros.estimation import ContactLocator, links_without_surface, sample_surfaces
-from dynamics_ros.estimation.contact.location import REACH, occluded
+from dynamics_ros.estimation.contact.location import REACH, SensorWrench, occluded
 from dynamics_ros.estimation.uncertainty.thresholds import by_effort_limit
 from dynamics_ros.model.collision_geometry import read_collision_geometry
 
@@ -226,21 +226,67 @@ def test_the_evidence_is_the_density_of_the_torques_and_the_probability_of_a_pus
     rng = np.random.default_rng(5)
     kernel = arm.kernel('location_evidence')
     for _ in range(20):
-        J, torque = rng.normal(size=(6, arm.nv)), rng.normal(size=arm.nv) * 5.0
-        weights, units = rng.uniform(0.5, 3.0, arm.nv), rng.uniform(0.1, 10.0, 5)
-        weights[rng.integers(arm.nv)] = 0.0
-        wrenches = rng.normal(size=(3, 6, 5))
-        evidence, mean, residuals = kernel(J, torque, weights, units, wrenches)
+        # More torques than a wrench has numbers: the rest is the same for all pieces.
+        J, torque = rng.normal(size=(6, 9)), rng.normal(size=9) * 5.0
+        noise, units = rng.uniform(0.3, 2.0, 9), rng.uniform(0.1, 10.0, 5)
+        noise[rng.integers(9)] = np.inf
+        Q, R = np.linalg.qr(J.T / noise[:, None])
+        seen, wrenches, weight = Q.T @ (torque / noise), rng.normal(size=(3, 6, 5)), 0.25
+        evidence, mean, residuals = kernel(R, seen, weight, units, wrenches)
+        rest = weight * (torque / noise - Q @ seen)
         for i, wrench in enumerate(wrenches):
-            A = weights[:, None] * (J.T @ wrench) * units
-            y, C = weights * torque, np.eye(5) + A.T @ A
-            density = multivariate_normal(cov=np.eye(arm.nv) + A @ A.T).logpdf(y)
-            density += 0.5 * arm.nv * np.log(2.0 * np.pi)
+            A = weight / noise[:, None] * (J.T @ wrench) * units
+            y, C = weight / noise * torque, np.eye(5) + A.T @ A
+            density = multivariate_normal(cov=np.eye(9) + A @ A.T).logpdf(y)
+            density += 0.5 * (9 * np.log(2.0 * np.pi) + rest @ rest)
             x = np.linalg.solve(C, A.T @ y)
             pushes = norm.logcdf(x[0] / np.sqrt(np.linalg.inv(C)[0, 0]))
             assert_allclose(evidence[i], density + pushes, rtol=1e-9)
             assert_allclose(mean[i], x, rtol=1e-8, atol=1e-12)
-            assert_allclose(residuals[i], y - A @ x, rtol=1e-8, atol=1e-10)
+            assert_allclose(Q @ residuals[i] + rest, y - A @ x, rtol=1e-8, atol=1e-10)
+
+
+BESIDE = """
+    <link name="sensor"/><joint name="to_sensor" type="fixed">
+      <parent link="link_5"/><child link="sensor"/><origin xyz="0 0 0.31" rpy="0.3 0 1"/></joint>
+    <link name="tool"><collision><origin xyz="0 0 0.2"/>
+      <geometry><box size="0.05 0.05 0.2"/></geometry></collision></link>
+    <joint name="to_tool" type="fixed">
+      <parent link="link_5"/><child link="tool"/><origin xyz="0 0 0.31"/></joint></robot>"""
+"""A sensor at the end of an arm of five joints, and a tool beside its frame."""
+
+
+def test_a_wrist_sensor_finds_light_touches_behind_it_and_places_others_before_it():
+    description = arm(5).replace('</robot>', BESIDE)
+    robot = Robot.from_urdf(description)
+    pieces = sample_surfaces(read_collision_geometry(description).triangles)
+    locator = ContactLocator(robot, pieces, noise=0.2)
+    rng, errors, links = np.random.default_rng(8), [], []
+    for k in range(60):
+        q, link = robot.random_configuration(rng), ('tool', 'link_5', 'link_4')[k % 3]
+        piece = rng.integers(len(pieces[link].areas))
+        point, force = pieces[link].points[piece], -5.0 * pieces[link].normals[piece]
+        tau = torque(robot, q, link, point, force) + 0.2 * rng.normal(size=robot.nv)
+        wrench = np.zeros(6)
+        if link == 'tool':
+            X = np.linalg.solve(*(robot.forward_kinematics(q, x) for x in ('sensor', link)))
+            wrench[:3] = X[:3, :3] @ force
+            wrench[3:] = np.cross(X[:3, :3] @ point + X[:3, 3], wrench[:3])
+        deviation = np.array([0.3] * 3 + [0.03] * 3)
+        sensor = SensorWrench('sensor', wrench + deviation * rng.normal(size=6), deviation)
+        for shown in (None, sensor):
+            place = locator.locate(q, tau, sensor=shown)
+            links.append((place.link, link, shown is None))
+            if link == 'tool' and place.link == link:
+                errors.append((np.linalg.norm(place.point - point), shown is None))
+    behind = {
+        alone: np.mean([(x == 'tool') == (y == 'tool') for x, y, z in links if z == alone])
+        for alone in (True, False)
+    }
+    with_sensor = np.array([error for error, alone in errors if not alone])
+    assert behind[False] > 0.95 > 0.9 > behind[True]
+    assert len(with_sensor) >= 19
+    assert np.median(with_sensor) < 0.02
 
 
 def test_links_of_a_large_robot_have_larger_pieces():

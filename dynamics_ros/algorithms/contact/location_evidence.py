@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Evidence of external torques for a contact on one piece of a link's surface.
 
-``estimation/contact/location.py`` has the equations. The columns of G are torques of wrenches on
-the link, one per unknown x of unit variance: with weights w = 1 / noise,
+``estimation/contact/location.py`` has the equations. What a wrench on the link explains of the
+torques is six numbers: with the Jacobian J of the link and the standard deviations of the torques,
+J^T / noise = Q R, and the rows of R and y = Q^T (tau / noise) take the place of the torques. With
+the wrenches W of one unknown each, of unit variance, and the ratio w of stated to actual noise,
 
-    A = diag(w) J^T W diag(units),    y = diag(w) tau,    C = 1 + A^T A,    x = C^-1 A^T y,
-    log p(tau | piece) = -1/2 (|y - A x|^2 + |x|^2 + log det C) + log Phi(x_0 / sqrt(C^-1_00)),
+    A = w R W diag(units),    C = 1 + A^T A,    x = C^-1 A^T w y,
+    log p(y | piece) = -1/2 (|w y - A x|^2 + |x|^2 + log det C) + log Phi(x_0 / sqrt(C^-1_00)),
 
 where Phi is the distribution function of the normal distribution: the probability that the force
 x_0 along the inward normal pushes.
@@ -26,7 +28,7 @@ from dynamics_ros.algorithms.linear_algebra.matrices import (
     transposed,
 )
 from dynamics_ros.algorithms.linear_algebra.solve import dot, factorize, solve_factorized
-from dynamics_ros.algorithms.quantity import Input, PerVelocity, quantity
+from dynamics_ros.algorithms.quantity import Input, quantity
 from dynamics_ros.spatial import Scalar
 from dynamics_ros.spatial.scalar import erfc, larger, log, sqrt
 
@@ -43,35 +45,35 @@ TINY = 1e-300
 @quantity(
     'how well a contact on a piece of a surface explains external torques',
     {
-        'evidence': 'logarithm of the probability density of the torques',
+        'evidence': 'logarithm of the probability density of what a wrench can explain',
         'mean': 'unknown force and position in standard deviations, given the torques',
         'residuals': 'of the torques, in their standard deviations',
     },
     internal=True,
 )
 def location_evidence(
-    J: Annotated[Matrix, Input(6, 'nv')],
-    torque: PerVelocity,
-    weights: PerVelocity,
+    explained: Annotated[Matrix, Input(6, 6)],
+    torques: Annotated[Values, Input(6)],
+    weight: Annotated[Scalar, Input()],
     units: Annotated[Values, Input(UNKNOWNS)],
     wrenches: Annotated[Matrix, Input(6, UNKNOWNS)],
 ) -> tuple[Scalar, list[Scalar], list[Scalar]]:
     """Compute the log evidence and the posterior mean of a piece.
 
     Args:
-        J: (6, nv) Jacobian of the link, in the link frame.
-        torque: (nv) external torques [Nm or N].
-        weights: (nv) 1 / standard deviation of each torque; 0 excludes a joint.
+        explained: (6, 6) R, the torques per wrench on the link, about its origin in its axes.
+        torques: (6) y, in standard deviations.
+        weight: ratio w of stated to actual noise.
         units: (UNKNOWNS) standard deviations of the unknowns [N or Nm].
         wrenches: (6, UNKNOWNS) wrench on the link per unit of each unknown, about the origin of the
             link frame: force, then torque.
 
     Returns:
         The log evidence without constants that all pieces share; (UNKNOWNS) the posterior mean in
-        standard deviations; (nv) the residuals of the torques in theirs.
+        standard deviations; (6) the residuals of y in actual standard deviations.
     """
-    A = scaled_columns(product(transposed(scaled_columns(J, weights)), wrenches), units)
-    y = [w * x for w, x in zip(weights, torque, strict=True)]
+    A = scaled_columns(product(explained, wrenches), [weight * unit for unit in units])
+    y = [weight * value for value in torques]
     columns = transposed(A)
     C = times_transposed(columns)
     for i in range(UNKNOWNS):

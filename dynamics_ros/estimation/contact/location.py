@@ -24,6 +24,8 @@ evidence gives the link probabilities and the contact point on the likeliest lin
 evaluate the same likelihood with a particle filter). With six joints before the link, the result is
 the point where the line of action enters the surface; with fewer, the friction prior resolves the
 remaining ambiguity.
+
+A wrist sensor adds six rows to tau: the wrench at the sensor for links behind it, zero for others.
 """
 
 from __future__ import annotations
@@ -39,8 +41,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.errors import UnknownFrameError
 from dynamics_ros.model.collision_geometry import read_collision_geometry
-from dynamics_ros.model.model import ROOT
+from dynamics_ros.model.model import ROOT, Model
 from dynamics_ros.multibody.arguments import check_positive, finite_vector, per_entry
+from dynamics_ros.spatial import Transform
 
 from .surface import Surface, sample_surfaces
 
@@ -159,6 +162,37 @@ class _Link:
         self.log_share = np.log(surface.areas / surface.areas.sum())
 
 
+class SensorWrench(NamedTuple):
+    """Wrench of the environment behind a wrist sensor.
+
+    Attributes:
+        frame: frame of the readings. Behind the sensor are the bodies beyond the frame's own, and
+            of its own what is fixed to the link that a joint moves.
+        wrench: (6) at the frame's origin, in its axes [N, Nm].
+        deviation: (6) standard deviations, above zero [N, Nm].
+    """
+
+    frame: str
+    wrench: Array
+    deviation: Array
+
+
+class _Evidence(NamedTuple):
+    """What a wrench on a link explains of the measurements, in their stated deviations.
+
+    Attributes:
+        explained: (6, 6) R of J^T / noise = Q R.
+        torques: (6) Q^T (tau / noise).
+        rest: squared norm of what no wrench on the link explains.
+        number: of measurements.
+    """
+
+    explained: Array
+    torques: Array
+    rest: float
+    number: int
+
+
 @dataclass(frozen=True, eq=False)
 class _Hypotheses:
     """Contacts on the pieces of a link, for each noise level.
@@ -166,12 +200,12 @@ class _Hypotheses:
     Attributes:
         evidence: (levels, n) log of the probability density, including the area of the piece.
         mean: (levels, n, 5) posterior mean of the unknowns x [N or Nm].
-        residuals: (levels, n, nv) residuals of the torques, in units of their stated noise.
+        misfit: (levels, n) root mean square of the residuals, in units of their stated noise.
     """
 
     evidence: Array
     mean: Array
-    residuals: Array
+    misfit: Array
 
     def places(self, link: _Link, level: int, which: Indices) -> tuple[Array, Array]:
         """Returns points and forces (n, 3) of some pieces, in the link frame."""
@@ -258,6 +292,7 @@ class ContactLocator:
         external_torque: ArrayLike,
         ignored: NDArray[np.bool_] | None = None,
         deviation: ArrayLike | None = None,
+        sensor: SensorWrench | None = None,
     ) -> ContactLocation | None:
         """Finds the contact that explains the torques best; None without links or torques.
 
@@ -267,6 +302,7 @@ class ContactLocator:
             ignored: (nv) mask of joints whose torque is invalid at this sample.
             deviation: (nv) standard deviation of the torques at this state, if it is larger than
                 the noise given to the constructor.
+            sensor: what a wrist sensor shows at the same time.
 
         Raises:
             InvalidArgumentError: a wrong shape or NaN.
@@ -275,19 +311,21 @@ class ContactLocator:
         noise = self._noise.copy()
         if ignored is not None:
             noise[ignored] = np.inf
-        largest = np.abs(torque[np.isfinite(noise)]).max(initial=0.0)
-        if not self._links or largest == 0.0:
+        guess = np.abs(torque[np.isfinite(noise)]).max(initial=0.0) / LEVER
+        if sensor is not None:
+            guess = max(guess, float(np.linalg.norm(sensor.wrench[:3])))
+        if not self._links or guess == 0.0:
             return None
         if deviation is not None:
             noise = np.maximum(noise, finite_vector('deviation', deviation, len(noise)))
-        noise = np.hypot(noise, MODEL_ERROR * largest)
+        noise = np.hypot(noise, MODEL_ERROR * LEVER * guess)
         found = []
-        for link, name in zip(self._links, self.links, strict=True):
-            given = link, self._robot.jacobian(q, name, 'local'), torque, noise
-            sample = self._explain(*given, largest / LEVER, NOISE_RATIOS[:1], SAMPLE)
+        for link in self._links:
+            given = link, self._evidence(q, link.name, torque, noise, sensor)
+            sample = self._explain(*given, guess, NOISE_RATIOS[:1], SAMPLE)
             weights = np.exp(sample.evidence[0] - sample.evidence.max())
             force = weights @ np.linalg.norm(sample.mean[0, :, :3], axis=1) / weights.sum()
-            found.append(self._explain(*given, max(float(force), MIN_FORCE * largest / LEVER)))
+            found.append(self._explain(*given, max(float(force), MIN_FORCE * guess)))
         self._occlude(q, found)
         # Log evidence of each link at each noise level.
         evidence = np.array([np.logaddexp.reduce(some.evidence, axis=1) for some in found])
@@ -295,7 +333,6 @@ class ContactLocator:
         total, index = np.logaddexp.reduce(by_link), int(by_link.argmax())
         link, best, level = self._links[index], found[index], int(evidence[index].argmax())
         piece = best.evidence[level].argmax()
-        residuals = best.residuals[level, piece][np.isfinite(noise)]
         # Probability that the noise is as stated. A link without surface explains nearly anything.
         certain = 0.0
         point, normal, pushed, spread = np.zeros(3), np.zeros(3), np.zeros(3), math.inf
@@ -315,15 +352,37 @@ class ContactLocator:
             normal=normal,
             force=pushed,
             deviation=spread,
-            misfit=float(np.sqrt(np.mean(residuals**2))),
+            misfit=float(best.misfit[level, piece]),
         )
+
+    def _evidence(
+        self, q: ArrayLike, link: str, torque: Array, noise: Array, sensor: SensorWrench | None
+    ) -> _Evidence:
+        """Reduces the measurements (nv), and those of a sensor, to what a wrench can explain."""
+        robot = self._robot
+        rows = robot.jacobian(q, link, 'local').T
+        if sensor is not None:
+            X = np.zeros((6, 6))
+            if _is_behind(robot.model, link, sensor.frame):
+                X_S, X_L = (robot.forward_kinematics(q, x) for x in (sensor.frame, link))
+                X = np.array(Transform.from_array(np.linalg.solve(X_S, X_L)).force_matrix())
+            # Errors of its lever arms grow with the force, as those of the model do.
+            more = np.full(6, np.linalg.norm(sensor.wrench[:3]))
+            more[3:] *= LEVER
+            noise = np.concatenate([noise, np.hypot(sensor.deviation, MODEL_ERROR * more)])
+            rows, torque = np.concatenate([rows, X]), np.concatenate([torque, sensor.wrench])
+        # As many rows as a wrench has numbers, also for fewer joints.
+        padding = np.zeros((max(6 - len(rows), 0), 6))
+        Q, R = np.linalg.qr(np.concatenate([rows / noise[:, np.newaxis], padding]))
+        y = np.concatenate([torque / noise, padding[:, 0]])
+        seen = Q.T @ y
+        rest = y - Q @ seen
+        return _Evidence(R, seen, float(rest @ rest), int(np.isfinite(noise).sum()))
 
     def _explain(
         self,
         link: _Link,
-        J: Array,
-        torque: Array,
-        noise: Array,
+        seen: _Evidence,
         force: float,
         ratios: Array = NOISE_RATIOS,
         step: int = 1,
@@ -332,19 +391,18 @@ class ContactLocator:
 
         Args:
             link: the link.
-            J: (6, nv) its Jacobian, in its frame.
-            torque, noise: (nv) external torques and their stated deviation [Nm or N].
+            seen: what a wrench on it explains.
             force: typical force [N].
             ratios: (levels) ratio of the noise to the stated one.
             step: 1 for all pieces.
         """
-        weights = 1.0 / (ratios[:, np.newaxis] * noise)
+        weights = 1.0 / ratios
         prior = np.where(ratios == 1.0, AS_STATED, (1.0 - AS_STATED) / (len(NOISE_RATIOS) - 1))
-        used = np.isfinite(noise)
-        constant = np.log(prior) - np.log(ratios) * used.sum()
+        constant = np.log(prior) - np.log(ratios) * seen.number - 0.5 * seen.rest * weights**2
         if link.surface is None:
             units = force * np.array([1.0, 1.0, 1.0, EXTENT, EXTENT, EXTENT])
-            A, y = weights[..., np.newaxis] * J.T * units, weights * torque
+            A = weights[:, np.newaxis, np.newaxis] * seen.explained * units
+            y = np.outer(weights, seen.torques)
             C = np.eye(6) + A.swapaxes(1, 2) @ A
             mean = np.linalg.solve(C, np.einsum('lij,li->lj', A, y)[..., np.newaxis])[..., 0]
             residuals = y - np.einsum('lij,lj->li', A, mean)
@@ -356,11 +414,12 @@ class ContactLocator:
             tangential, along = self._friction * force, link.surface.size * force
             units = np.array([force, tangential, tangential, along, along])
             evidence, mean, residuals = self._robot.kernel('location_evidence')(
-                J, torque, weights[:, np.newaxis], units, link.wrenches[::step]
+                seen.explained, seen.torques, weights[:, np.newaxis], units, link.wrenches[::step]
             )
             evidence = evidence + link.log_share[::step]
-        scaled = residuals * ratios[:, np.newaxis, np.newaxis]
-        return _Hypotheses(evidence + constant[:, np.newaxis], units * mean, scaled)
+        squares = np.sum(residuals**2, axis=2) * ratios[:, np.newaxis] ** 2 + seen.rest
+        misfit = np.sqrt(squares / seen.number)
+        return _Hypotheses(evidence + constant[:, np.newaxis], units * mean, misfit)
 
     def _occlude(self, q: ArrayLike, found: list[_Hypotheses]) -> None:
         """Reduces the evidence of likely pieces at which the robot leaves no room for a hand."""
@@ -379,6 +438,15 @@ class ContactLocator:
                 points, forces = some.places(link, int(level), likely)
                 points, away = points @ X[:3, :3].T + X[:3, 3], -forces @ X[:3, :3].T
                 some.evidence[:, likely[occluded(points, away, centers, areas)]] += np.log(HIDDEN)
+
+
+def _is_behind(model: Model, link: str, sensor: str) -> bool:
+    """Returns whether a link is behind the frame of a sensor, as of ``SensorWrench``."""
+    body, other = model.frame(sensor).body, model.frame(link).body
+    if other != body:
+        return body in model.ancestors(other)
+    # Tools are fixed below the frame of the sensor, beside it, or carry it where it is at the tip.
+    return link == sensor or link != model.body_names[body]
 
 
 def occluded(points: Array, away: Array, centers: Array, areas: Array) -> NDArray[np.bool_]:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import math
-from itertools import count
+import time
 
 import numpy as np
 import pytest
@@ -15,12 +15,15 @@ pytest.importorskip('rclpy')
 from action_msgs.msg import GoalStatus
 from arm import ARM, NAMES, ROBOT, STILL, Q
 from geometry_msgs.msg import WrenchStamped
+from numpy.testing import assert_allclose
 from rclpy.action import ActionClient
 from rclpy.qos import qos_profile_sensor_data
 from ros_harness import LATCHED, served, shared, stamp_of
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
+from dynamics_ros.estimation import sample_surfaces
+from dynamics_ros.model.collision_geometry import read_collision_geometry
 from dynamics_ros_msgs.action import IdentifyPayload
 from dynamics_ros_msgs.msg import ContactState, ExternalWrench
 
@@ -91,10 +94,11 @@ def sensor(ros):
     )
     one.until(sent.done)
     result = sent.result().get_result_async()
-    sent_so_far = count()
+    began = time.monotonic()
 
     def move():
-        one.q = ALL_POSTURES[next(sent_so_far) // 100 % len(ALL_POSTURES)]
+        # All of them within the duration, however busy the machine is.
+        one.q = ALL_POSTURES[int((time.monotonic() - began) / 1.2) % len(ALL_POSTURES)]
         one.send()
 
     ros.wait_for(result.done, meanwhile=move, period=0.002)
@@ -207,11 +211,19 @@ def test_without_efforts_the_sensor_alone_shows_contacts(ros, sensor):
     torques.clear()
     found = touched(ros, sensor, 'none')
     assert found.state == ContactState.NONE and np.isnan(found.external_torques).all()
-    sensor.external = np.array([0.0, 8.0, 0.0, 0.0, 0.0, 0.0])
-    found = touched(ros, sensor, 'behind the sensor')
+    link, surface = (
+        'tool_link',
+        sample_surfaces(read_collision_geometry(ARM).triangles)['tool_link'],
+    )
+    point, force = surface.points[100], -8.0 * surface.normals[100]
+    lever = point - ROBOT.model.frame(FRAME).origin.array()[:3, 3]  # the axes are the same
+    sensor.external = np.concatenate([force, np.cross(lever, force)])
+    states = ros.listen(ContactState, f'/{NODE}/contact_state')
+    sensor.until(lambda: states and states[-1].point_known)
+    found = states[-1]
     assert found.state == ContactState.CONTACT and not found.collision_latched
-    link = ROBOT.body_names[ROBOT.model.frame(FRAME).body]
-    assert found.link == link and not found.point_known
+    assert (found.link, found.point_frame_id) == (link, link)
+    assert_allclose([found.point.x, found.point.y, found.point.z], point, atol=0.02)
     sensor.until(lambda: events and (events[-1].state, events[-1].link) == (found.state, link))
     assert not torques
     sensor.silent = True  # nothing shows contacts any more
