@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
+from dynamics_ros.constraints import PassiveJoints, gravity_in_loops, inverse_dynamics_in_loops
 from dynamics_ros.errors import InvalidArgumentError, UnknownJointError
 from dynamics_ros.multibody.linear_systems import Array
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
@@ -166,7 +168,8 @@ class FeedForward:
 
         Args:
             robot: the robot with its payload, on a fixed base.
-            q: (nq) positions of joints that a trajectory does not name.
+            q: (nq) positions of joints that a trajectory does not name; those of passive joints are
+                where their motion begins.
             friction: torques (nv) at velocities (nv) of joints that transmit torques (nv), such as
                 ``EffortModel.friction_torque``; None: no friction.
             with_gravity: whether the efforts include gravity compensation; some robots do that
@@ -186,6 +189,8 @@ class FeedForward:
 
         Raises:
             UnknownJointError: the robot does not have a joint.
+            InvalidArgumentError: a joint is passive, or the motion does not close the loops.
+            InfeasibleError: motors and loops do not produce the motion.
         """
         return self._efforts(motion, motion.q, motion.v, motion.a)
 
@@ -223,20 +228,41 @@ class FeedForward:
         configuration[:, [robot.joint_q_indices[name] for name in motion.names]] = q
         velocity, acceleration = np.zeros((2, len(q), robot.nv))
         velocity[:, places], acceleration[:, places] = v, a
-        tau = carried = robot.inverse_dynamics(configuration, velocity, acceleration)
+        solve, weight = robot.inverse_dynamics, robot.gravity
+        if robot.model.loops:
+            solve = partial(inverse_dynamics_in_loops, robot)
+            weight = partial(gravity_in_loops, robot)
+            self._close(configuration, velocity)
+        tau = carried = solve(configuration, velocity, acceleration)
         if not self._with_gravity:
-            tau = tau - robot.gravity(configuration)
+            tau = tau - weight(configuration)
         if self._friction is not None:
             # Gear friction depends on the whole torque, gravity included.
             rows = zip(velocity, carried, strict=True)
             tau = tau + np.array([self._friction(*row) for row in rows])
         return np.asarray(tau)[:, places]
 
+    def _close(self, q: Array, v: Array) -> None:
+        """Set passive joints in configurations q (n, nq) and velocities v (n, nv), in turn.
+
+        Raises:
+            InvalidArgumentError: loops that do not close, or may close in another way than before.
+        """
+        robot = self.robot
+        passive = PassiveJoints(robot, robot.model.passive_joints, self._q)
+        for row, (positions, velocities) in enumerate(zip(q, v, strict=True)):
+            if not passive.solve(positions, velocities):
+                problem = f'loops do not close, or are singular, at sample {row} of {len(q)}'
+                raise InvalidArgumentError('positions', problem, 'positions that close the loops')
+
     def _places(self, motion: JointMotion) -> list[int]:
         """Indices of the joints among the velocities."""
         for name in motion.names:
             if name not in self.robot.joint_v_indices:
                 raise UnknownJointError('joint_names', name, self.robot.joint_v_indices)
+            if name in self.robot.model.passive_joints:
+                problem = f'{name!r} is one of passive_joints'
+                raise InvalidArgumentError('joint_names', problem, 'joints with motors')
         return [self.robot.joint_v_indices[name] for name in motion.names]
 
 

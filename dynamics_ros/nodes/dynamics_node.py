@@ -470,9 +470,6 @@ class Dynamics(CommandingComponent[DynamicsParameters, Output]):
     async def _trajectory_efforts(self, request: Any, response: Any) -> None:
         motion, values = motion_of(request.trajectory), self.values
         robot = await self.context.first_robot()
-        if robot.model.loops:
-            expected = 'none; ~/compute_inverse_dynamics knows them'
-            raise InvalidArgumentError('trajectory', 'the robot has closed loops', expected)
         q = robot.neutral()
         if set(motion.names) < set(robot.joint_v_indices):
             await self.context.first_state()

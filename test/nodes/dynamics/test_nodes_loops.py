@@ -4,16 +4,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 pytest.importorskip('rclpy')
 
+from builtin_interfaces.msg import Duration
 from closed_mechanisms import GRIPPER, MECHANISMS, PALLETIZER, one_way
 from numpy.testing import assert_allclose
 from ros_harness import client, running
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectoryPoint
 
 from dynamics_ros.constraints import gravity_in_loops, inverse_dynamics_in_loops, widest_gap
 from dynamics_ros.wire.conversions import pose_stamped
@@ -123,10 +127,31 @@ def test_services_of_dynamics_know_the_loops(case):
     found = ros.call(ComputeForwardDynamics, '/dynamics_node/compute_forward_dynamics', request)
     assert found.result.code == Result.SUCCESS, found.result.message
     assert_allclose(found.accelerations, a, atol=1e-4 * np.abs(a).max())
-    refused = ros.call(
-        ComputeTrajectoryEfforts, '/dynamics_node/compute_trajectory_efforts', None
-    ).result
-    assert refused.code != Result.SUCCESS
+
+
+def test_efforts_of_a_trajectory_know_the_loops(case):
+    mechanism, robot, ros = case
+    driven = [x for x in robot.joint_names if x not in robot.model.passive_joints]
+    columns = [robot.joint_v_indices[name] for name in driven]
+    ros.exchange(state_of(case), ros.listen(JointState, '/dynamics_node/gravity_torques'))
+    request = ComputeTrajectoryEfforts.Request()
+    request.trajectory.joint_names = driven
+    motions = [replace(mechanism, u=mechanism.u + shift).motion(robot) for shift in (0.0, 0.05)]
+    for number, rows in enumerate(motions):
+        q, v, a = (row[columns].tolist() for row in rows)
+        point = JointTrajectoryPoint(positions=q, velocities=v, accelerations=a)
+        point.time_from_start = Duration(sec=number)
+        request.trajectory.points.append(point)
+    path = '/dynamics_node/compute_trajectory_efforts'
+    found = ros.call(ComputeTrajectoryEfforts, path, request)
+    assert found.result.code == Result.SUCCESS, found.result.message
+    for point, rows in zip(found.trajectory.points, motions, strict=True):
+        expected = inverse_dynamics_in_loops(robot, *rows)[columns]
+        assert_allclose(point.effort, expected, atol=1e-5 * np.abs(expected).max())
+    request.trajectory.points[1].positions[0] += 4.0  # where the loops do not close
+    refused = ros.call(ComputeTrajectoryEfforts, path, request).result
+    assert refused.code == Result.INVALID_ARGUMENT
+    assert 'loops do not close' in refused.message
 
 
 def test_inverse_kinematics_closes_the_loops(case):
