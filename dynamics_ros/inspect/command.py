@@ -37,7 +37,7 @@ HEAD = ('', 'joint', 'axis', 'range', 'velocity', 'effort', 'mass')
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the report; return 1 if it has findings, 2 with the reason if there is no robot."""
-    options = _parser().parse_args(arguments)
+    options = _parser().parse_intermixed_args(arguments)
     level = LOG.level
     try:
         return _inspect(options)
@@ -59,8 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     add('robot', metavar='FILE', nargs='?', help='URDF or xacro file')
     topic = 'read the description from a topic, such as /robot_description'
     add('--topic', metavar='NAME', help=topic)
-    xacro = 'argument of a xacro file; repeatable'
-    add('--xacro', action='append', default=[], metavar='NAME:=VALUE', help=xacro)
+    add('xacro', nargs='*', metavar='NAME:=VALUE', help='arguments of a xacro file')
     root = 'joint between world and root link (default: %(default)s)'
     add('--root-joint', default='fixed', choices=ROOT_JOINTS, help=root)
     frame = 'frame of inverse kinematics and of the page (default: the tool frame, marked *)'
@@ -105,7 +104,8 @@ def _description(options: argparse.Namespace) -> str:
     for text in options.xacro:
         name, sign, value = text.partition(':=')
         if not (name and sign):
-            raise InvalidArgumentError('--xacro', repr(text), 'NAME:=VALUE')
+            expected = 'NAME:=VALUE after the file, an argument of xacro'
+            raise InvalidArgumentError('argument', repr(text), expected)
         arguments[name] = value
     if options.topic is None:
         return read_description_file(options.robot, arguments)

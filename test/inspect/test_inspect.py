@@ -178,5 +178,5 @@ def test_a_xacro_file_takes_its_arguments(capsys, tmp_path):
         '<xacro:arg name="m" default="1"/>'
     )
     file.write_text(robot(link=inertial(mass='$(arg m)')).replace('<robot name="one">', head))
-    _, told = inspected(capsys, file, '--xacro', 'm:=2')
+    _, told = inspected(capsys, file, 'm:=2')
     assert told.out.startswith('two: 1 joints in q, 2 links, fixed base, 2 kg that move')

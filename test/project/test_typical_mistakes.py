@@ -162,10 +162,10 @@ def test_a_misspelt_argument_of_a_xacro_file(tmp_path, capsys, caplog):
     pytest.importorskip('xacro')
     file = tmp_path / 'arm.xacro'
     file.write_text(TURNED)
-    assert inspect([str(file), '--xacro', 'length:=2']) == 0
+    assert inspect([str(file), 'length:=2']) == 0
     assert '-2 to 1' in capsys.readouterr().out and not caplog.messages
-    assert inspect([str(file), '--xacro', 'lenght:=2']) == 0
+    assert inspect([str(file), 'lenght:=2']) == 0
     (line,) = caplog.messages
     assert "'lenght'" in line and "was 'length' meant?" in line
-    assert inspect([str(file), '--xacro', 'length=2']) == 2
-    assert "--xacro: 'length=2'; expected NAME:=VALUE" in capsys.readouterr().err
+    assert inspect([str(file), 'length=2']) == 2
+    assert "argument: 'length=2'; expected NAME:=VALUE" in capsys.readouterr().err
