@@ -196,7 +196,6 @@ def test_a_node_describes_its_parameters_and_takes_the_files_of_config():
 
 
 ARM = Robot.from_urdf(description())
-NAMES = list(ARM.joint_names)
 FILE = ('robot_description_arguments', 'robot_description_file')
 AT_START = (
     *('autostart', 'calibration_file', 'joint_state_topic', 'moveit_services'),
