@@ -167,11 +167,13 @@ def test_parallel_axes_are_refused_by_name(kind, data, off):
         assert caught.value.parametrization == kind.name
 
 
-def test_parameters_that_are_not_of_unit_length_are_refused():
+def test_parameters_that_are_no_rotation_are_refused():
     with pytest.raises(InvalidArgumentError, match='length is not 1'):
         QUATERNION.to_matrix((0.0, 0.0, 0.0, 0.0))
     with pytest.raises(InvalidArgumentError, match='length is not 1'):
         ANGLE_AXIS.to_matrix(np.array([0.3, 1.0, 1.0, 0.0]))
+    with pytest.raises(InvalidArgumentError, match='rotation matrix'):
+        ROTATIONS['direction_cosines'].to_matrix(1.1 * np.eye(3).ravel())
 
 
 # Operations that [Kindr] gives to all
