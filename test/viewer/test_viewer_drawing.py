@@ -16,14 +16,14 @@ pytest.importorskip('rclpy')
 pytest.importorskip('viser')
 
 import rclpy
+from arm import ARM, ROBOT
 from geometry_msgs.msg import Point
 from patience import PATIENCE
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from ros_harness import description, occupy
+from ros_harness import occupy
 from sensor_msgs.msg import JointState
 
-from dynamics_ros import Robot
 from dynamics_ros.viewer.drawing import CONTACT_POINT
 from dynamics_ros.viewer.node import Viewer, ViewerParameters, is_local
 from dynamics_ros_msgs.msg import ContactState, ExternalWrench, Result
@@ -32,7 +32,6 @@ from dynamics_ros_msgs.srv import ApplyWrench
 pytestmark = pytest.mark.ros
 
 DOMAIN = 97
-ROBOT = Robot.from_urdf(description())
 FORCE = 'force at tool0'
 
 
@@ -66,7 +65,7 @@ def viewer(request):
     node = Node('viewer', context=context)
     values = ViewerParameters(
         host=getattr(request, 'param', '127.0.0.1'),
-        robot_description=description(),
+        robot_description=ARM,
         frame_prefix='left/',
     )
     yield Viewer(node, Drawn(), values)
