@@ -8,6 +8,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / 'README.md', ROOT / 'CONTRIBUTING.md', *sorted((ROOT / 'docs').rglob('*.md'))]
+
 FENCE = re.compile(r'^```(\S*)[^\n]*\n(.*?)^```$', re.DOTALL | re.MULTILINE)
 NUMBER = re.compile(r'(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])')
 
@@ -38,6 +41,15 @@ def blocks(page: Path, *languages: str) -> list[Block]:
         for match in FENCE.finditer(text)
     ]
     return [block for block in found if not languages or block.language in languages]
+
+
+def commands(page: Path) -> list[str]:
+    """Each line of code that a shell would take, lines that go on put together."""
+    code = [block.text for block in blocks(page, 'bash')]
+    rest = re.sub(r'^```.*?^```$', '', page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    code += re.findall(r'^ {4,}\S.*(?:\n {4,}\S.*)*', rest, re.MULTILINE)
+    joined = re.sub(r' *\\\n\s*', ' ', '\n'.join(code))
+    return [line.strip() for line in joined.splitlines()]
 
 
 def differs(shown: str, printed: str) -> str:

@@ -25,9 +25,6 @@ ARMS = {
 }
 """Joints by kind, axis and origin, and in how many directions they move the tool."""
 
-STRETCHED = {'scara', 'planar 4R', 'five axes', 'six axes'}
-"""Where all joints at zero lose a direction. Both joints of 2R move and turn the tip there, too."""
-
 
 def few_joint_arm(name: str) -> str:
     """One of ``ARMS``."""

@@ -8,19 +8,17 @@ import time
 from contextlib import contextmanager
 
 import numpy as np
+from arm import ARM, NAMES, ROBOT, Q
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped, TwistStamped
-from ros_harness import Managed, client, description, running, stamp_of
+from ros_harness import Managed, client, running, stamp_of
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from dynamics_ros import Robot
 from dynamics_ros.wire.conversions import fill, pose_message
 
 NODE = 'impedance_controller_node'
 TOPIC = f'/{NODE}/joint_commands'
-ROBOT = Robot.from_urdf(description())
-NAMES = list(ROBOT.joint_names)
 TOOL = 'tool0'
 RATE, SPEED = 500.0, 0.25
 """Joint states a simulated second, and how slowly that goes: torques that come late on a busy
@@ -163,10 +161,9 @@ def arm(domain, *, name=NODE, status='holding', **parameters):
 
 # --- an arm whose joint states a test plays -----------------------------------------------------
 
-Q = np.array([0.3, -0.5, 0.2, 1.1, -0.4, 0.7, 0.1])
 TIMEOUT = 1.0
 PLAYED = {
-    'robot_description': description(),
+    'robot_description': ARM,
     'command_joints': NAMES,
     'joint_state_timeout': TIMEOUT,
     'command_timeout': 5.0,

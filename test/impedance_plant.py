@@ -59,6 +59,3 @@ class Plant:
     @property
     def pose(self):
         return self.robot.forward_kinematics(self.q, self.controller.frame)
-
-
-# What a tool does.

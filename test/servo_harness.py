@@ -9,29 +9,26 @@ import time
 from contextlib import contextmanager
 
 import numpy as np
+from arm import ARM, NAMES, ROBOT, Q
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import TwistStamped
-from ros_harness import Managed, client, description, running, tf2_for_nodes
+from ros_harness import Managed, client, running, tf2_for_nodes
 from std_msgs.msg import Float64MultiArray
 from tf2_msgs.msg import TFMessage
 from trajectory_msgs.msg import JointTrajectory
 
-from dynamics_ros import Robot
 from dynamics_ros.wire.conversions import fill, transform_stamped
 
 SERVO = '/cartesian_servo_node'
 CAMERA = 'camera'
 
-ROBOT = Robot.from_urdf(description())
-NAMES = list(ROBOT.joint_names)
-Q = np.array([0.3, -0.5, 0.2, 1.1, -0.4, 0.7, 0.1])
 SPEED = 0.05
 
 # Looks down on the robot: its z is minus z of the root.
 CAMERA_POSE = np.diag([1.0, -1.0, -1.0, 1.0])
 
 PARAMETERS = {
-    'robot_description': description(),
+    'robot_description': ARM,
     # Nobody follows the commands here, and the posture is to make no difference.
     'following_tolerance': math.inf,
     'singularity': {'slow_condition': 1e6, 'stop_condition': 1e7},

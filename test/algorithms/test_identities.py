@@ -104,22 +104,6 @@ def test_rates_of_coordinates_and_their_maps(robot, seed):
     assert_close(missing, np.zeros(robot.nq), EXACT)
 
 
-@FEW
-@given(robots(roots=('floating',)), SEEDS)
-def test_a_base_has_the_map_of_the_cheat_sheet_behind_its_rotation(robot, seed):
-    """[Kindr] gives the base velocity in the inertial frame: F = F_kindr diag(R, 1, 1)."""
-    q = random_state(robot, seed).q
-    x, y, z, w = q[3:7]
-    R = robot.forward_kinematics(q, robot.body_names[0])[:3, :3]
-    H_bar = np.array([[-x, w, z, -y], [-y, -z, w, x], [-z, y, -x, w]])  # of q = (w, x, y, z)
-    expected = np.eye(robot.nq)[:, : robot.nv]
-    expected[:, 6:] = np.eye(robot.nq)[:, 7:]
-    expected[:7, :6] = 0.0
-    expected[:3, :3] = R
-    expected[[6, 3, 4, 5], 3:6] = 0.5 * H_bar.T
-    assert_close(robot.rate_map(q), expected, EXACT)
-
-
 @on_any_robot
 def test_a_body_accelerates_as_its_frame(robot, seed):
     s = random_state(robot, seed)

@@ -14,7 +14,6 @@ from dynamics_ros import Robot
 from dynamics_ros.control import (
     Level,
     WholeBodyProblem,
-    pose_error,
     solve_hierarchy,
 )
 from dynamics_ros.multibody.end_effector import (
@@ -22,8 +21,6 @@ from dynamics_ros.multibody.end_effector import (
     parameters_of_pose,
 )
 from dynamics_ros.spatial import (
-    EULER_XYZ,
-    EULER_ZYX,
     ROTATION_VECTOR,
 )
 
@@ -129,7 +126,7 @@ def test_example_2_9_1_strict_priority(tasks):
     assert squared(joints, x) == pytest.approx(0.036, abs=PRINTED)  # eq. 2.240
 
 
-# Examples 2.9.7 and 2.9.8: three joints about z, y, x; the same goal by four errors.
+# Example 2.9.7: three joints about z, y, x.
 
 WRIST = """<robot name="wrist"><link name="base"/>{}{}{}</robot>"""
 LINK = (
@@ -137,8 +134,6 @@ LINK = (
     ' iyz="0"/></inertial></link><joint name="j{0}" type="continuous"><parent link="{1}"/>'
     '<child link="{0}"/><axis xyz="{2}"/></joint>'
 )
-START, GOAL = np.array([-0.7, 0.0, 1.5]), np.array([0.7, 1.5, -0.5])
-GAIN, CLOSE = 0.01, 0.01
 
 
 @pytest.fixture(scope='module')
@@ -149,41 +144,6 @@ def wrist():
     )
 
 
-def path_by_parameters(robot, parametrization):
-    """q of the iteration of example 2.9.7: differences of parameters, analytical Jacobian."""
-    goal = parametrization.from_matrix(robot.forward_kinematics(GOAL, 'x')[:3, :3])
-    path = [START]
-    for _ in range(2000):
-        q = path[-1]
-        chi = parametrization.from_matrix(robot.forward_kinematics(q, 'x')[:3, :3])
-        if np.linalg.norm(goal - chi) < CLOSE:
-            break
-        J = analytical_jacobian(robot, q, 'x', parametrization)[3:]
-        path.append(q + GAIN * np.linalg.pinv(J) @ (goal - chi))
-    return np.array(path)
-
-
-def path_by_rotation_error(robot):
-    """q of the iteration of example 2.9.8: rotation vector of the relative rotation."""
-    goal = robot.forward_kinematics(GOAL, 'x')
-    path = [START]
-    for _ in range(2000):
-        error = pose_error(goal, robot.forward_kinematics(path[-1], 'x'))[3:]
-        if np.linalg.norm(error) < CLOSE:
-            break
-        step = np.linalg.pinv(robot.jacobian(path[-1], 'x')[3:]) @ error
-        path.append(path[-1] + GAIN * step)
-    return np.array(path)
-
-
-def rotations(robot, path):
-    return robot.forward_kinematics(path, 'x')[:, :3, :3]
-
-
-def angle_between(R, other):
-    return 2.0 * np.arcsin(np.linalg.norm(R - other) / np.sqrt(8.0))
-
-
 def test_example_2_9_7_jacobian(wrist):
     z, y, _ = q = np.array([0.3, 0.4, 0.5])
     expected = [
@@ -192,26 +152,6 @@ def test_example_2_9_7_jacobian(wrist):
         [1.0, 0.0, -np.sin(y)],
     ]
     assert_close(wrist.jacobian(q, 'x')[3:], np.array(expected), EXACT)  # eq. 2.247
-
-
-@pytest.mark.parametrize('parametrization', [EULER_ZYX, EULER_XYZ, ROTATION_VECTOR], ids=repr)
-def test_example_2_9_7_every_parametrization_arrives(wrist, parametrization):
-    path = path_by_parameters(wrist, parametrization)
-    assert 100 < len(path) < 2000
-    goal = wrist.forward_kinematics(GOAL, 'x')[:3, :3]
-    assert angle_between(rotations(wrist, path[-1:])[0], goal) < 2.0 * CLOSE
-
-
-def test_example_2_9_8_the_rotation_vector_error_goes_straight(wrist):
-    path = path_by_rotation_error(wrist)
-    goal = wrist.forward_kinematics(GOAL, 'x')
-    errors = pose_error(goal, wrist.forward_kinematics(path, 'x'))[:, 3:]
-    axes = errors / np.linalg.norm(errors, axis=1)[:, None]
-    # One axis all the way, but for the steps, which are not infinitely small.
-    assert_close(axes, np.broadcast_to(axes[0], axes.shape), 0.02)
-    travelled = sum(map(angle_between, *(lambda R: (R[:-1], R[1:]))(rotations(wrist, path))))
-    left = np.linalg.norm(errors[-1])
-    assert travelled + left == pytest.approx(np.linalg.norm(errors[0]), rel=1e-3)
 
 
 # Example 3.10.1.

@@ -26,7 +26,6 @@ from dynamics_ros.errors import ModelError
 DOMAIN = 63
 MODULE = 'dynamics_ros.demo'
 UNUSED_DOMAIN = 231
-ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
 
 TRIES = 8
 """Demonstrations, one of which a busy machine has to keep up with."""

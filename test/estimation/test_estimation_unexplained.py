@@ -24,10 +24,6 @@ PERIOD = 2_000_000
 """ns"""
 NV = 6
 HAND = 'tool0'
-NAMES = (
-    *('shoulder_pan_joint', 'shoulder_lift_joint', 'elbow_joint'),
-    *('wrist_1_joint', 'wrist_2_joint', 'wrist_3_joint'),
-)
 KNOWN = UnexplainedSettings(speed=(0.2,), load=(0.05,), reversal=(2.0,), standing=(1.5,))
 
 

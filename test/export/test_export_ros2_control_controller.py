@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from built import once
 from patience import PATIENCE
-from scipy.spatial.transform import Rotation
 
 from dynamics_ros import Robot
 from dynamics_ros.algorithms.control.impedance import FLAGS
@@ -381,10 +380,6 @@ def test_a_collision_is_reacted_to_and_awaits_acknowledgement(left_as_found, rea
     arm.refer(FORCE_Z, -5.0)
     arm.live(0.5)
     assert np.linalg.norm(arm.place - there) > 5e-3
-
-
-def quaternion(arm):
-    return Rotation.from_matrix(arm.robot.forward_kinematics(arm.q, 'tool0')[:3, :3]).as_quat()
 
 
 def test_a_moving_arm_without_states_is_braked_and_then_stays(left_as_found):

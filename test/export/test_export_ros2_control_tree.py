@@ -40,6 +40,11 @@ class TestTheTree:
         for folder in folders.split():
             assert (package.folder / folder).is_dir(), folder
 
+    def test_what_runs_in_a_control_loop_allocates_nothing(self, package):
+        sources = [p for p in package.files if p.suffix in ('.c', '.h')]
+        assert len(sources) >= 4
+        assert not [p for p in sources if 'alloc(' in p.read_text()]
+
     def test_plugins_are_classes_that_the_sources_export(self, package):
         text = ''.join(p.read_text() for p in package.files if p.suffix == '.cpp')
         exports = set(re.findall(r'PLUGINLIB_EXPORT_CLASS\((\S+), (\S+)\)', text))

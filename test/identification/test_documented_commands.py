@@ -21,7 +21,8 @@ import pytest
 pytest.importorskip('rclpy')
 pytest.importorskip('rosbags')
 
-from documents import blocks
+from documents import PAGES, ROOT
+from documents import commands as lines_of
 from rclpy.serialization import serialize_message
 from ros_harness import occupy, stamp_of
 from sensor_msgs.msg import JointState
@@ -33,17 +34,10 @@ from test_calibrate_robot import as_bag
 from dynamics_ros.identification import JointSamples
 from dynamics_ros.recordings.bag import RecordingWriter
 
-ROOT = Path(__file__).parents[2]
 DOMAIN = 189
-PAGES = [
-    page
-    for page in [
-        ROOT / 'README.md',
-        ROOT / 'CONTRIBUTING.md',
-        *sorted((ROOT / 'docs').rglob('*.md')),
-    ]
-    if page.parent.name != 'tutorials'  # test_tutorials.py runs these
-]
+RUN_HERE = [
+    page for page in PAGES if page.parent.name != 'tutorials'
+]  # test_tutorials.py has those
 
 PROGRAM = re.compile(
     r'(ros2|scripts/|\.ci/|python3? |cc |colcon |rosdep |source |git|bloom|\.venv|export ROS)'
@@ -99,13 +93,8 @@ NOT_RUN = {
 
 
 def commands(page: Path) -> Iterator[str]:
-    """Each command, with lines that go on put together."""
-    text = re.sub(r'^```.*?^```$', '', page.read_text(), flags=re.DOTALL | re.MULTILINE)
-    code = [block.text for block in blocks(page, 'bash')]
-    code += re.findall(r'^ {4,}\S.*(?:\n {4,}\S.*)*', text, re.MULTILINE)
-    for line in re.sub(r' *\\\n\s*', ' ', '\n'.join(code)).splitlines():
-        if PROGRAM.match(line.strip()):
-            yield line.strip()
+    """Each command."""
+    return filter(PROGRAM.match, lines_of(page))
 
 
 def prepared(command: str) -> str:
@@ -116,7 +105,7 @@ def prepared(command: str) -> str:
 def shown(patterns: tuple[str, ...]) -> list[pytest.param]:
     """A case for each command that matches; those that differ in numbers alone are one."""
     cases = {}
-    for page in PAGES:
+    for page in RUN_HERE:
         for command in commands(page):
             if any(re.match(pattern, command) for pattern in patterns):
                 case = pytest.param(page, command, id=f'{page.stem}: {command[:70]}')
@@ -127,7 +116,7 @@ def shown(patterns: tuple[str, ...]) -> list[pytest.param]:
 def test_each_command_is_run_or_it_is_said_why_not():
     kinds = {'here': HERE, 'node': NODES, 'elsewhere': (*ELSEWHERE,), 'not run': (*NOT_RUN,)}
     wrong, used = {}, set()
-    for page in PAGES:
+    for page in RUN_HERE:
         for command in commands(page):
             found = [
                 (kind, one)

@@ -168,15 +168,3 @@ def test_what_is_no_robot_is_told_in_one_line(capsys, tmp_path, text, reason):
     (line,) = told.err.splitlines()
     assert line.startswith('inspect: ')
     assert reason in line
-
-
-def test_a_xacro_file_takes_its_arguments(capsys, tmp_path):
-    pytest.importorskip('xacro')
-    file = tmp_path / 'one.urdf.xacro'
-    head = (
-        '<robot xmlns:xacro="http://www.ros.org/wiki/xacro" name="two">'
-        '<xacro:arg name="m" default="1"/>'
-    )
-    file.write_text(robot(link=inertial(mass='$(arg m)')).replace('<robot name="one">', head))
-    _, told = inspected(capsys, file, 'm:=2')
-    assert told.out.startswith('two: 1 joints in q, 2 links, fixed base, 2 kg that move')

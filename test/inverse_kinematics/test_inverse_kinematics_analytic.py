@@ -128,18 +128,6 @@ UR = [
 ]
 
 
-@pytest.mark.parametrize(('shoulder', 'side'), [(0.0, 0.15), (0.175, 0.0), (0.175, 0.1)])
-def test_arms_of_industry_have_eight_branches_in_reach(shoulder, side):
-    robot, arm = arm_of_axes(industrial(shoulder, side=side))
-    assert arm.geometry.case == 'parallel_23'
-    q = np.array([0.3, 0.4, 0.5, 0.6, 0.7, 0.8])
-    target = robot.forward_kinematics(q, 'tool')
-    found = solutions(arm, q, target)
-    assert len(found) == 8
-    np.testing.assert_array_equal(found[0], q)
-    assert_each_reaches(robot, 'tool', found, target)
-
-
 @pytest.mark.parametrize(
     ('axes', 'q'),
     [

@@ -211,6 +211,11 @@ def test_joints_that_an_equality_couples_follow():
     assert_agrees(robot.forward_kinematics(q, 'b')[:3, 3], peer.data.xpos[3])
 
 
+def test_the_first_joint_may_be_the_one_that_others_follow():
+    robot = Robot(GRIPPER.replace('"leader" polycoef', '"turn" polycoef'))
+    assert robot.joint_names == ('turn', 'leader')
+
+
 def test_what_is_left_out_is_told(caplog):
     text = GRIPPER.replace('name="turn"', 'name="turn" stiffness="3"').replace('-3 0 0', '-3 1 0')
     robot = Robot(text)

@@ -462,7 +462,3 @@ class TestSize:
     def test_elements_are_counted_while_they_are_read(self, monkeypatch):
         monkeypatch.setattr(hardened_xml, 'MAXIMUM_ELEMENTS', 100)
         assert 'more than 100 elements' in refusal('<robot>' + '<a/>' * 200).reason
-
-    def test_a_file_that_does_not_end_is_refused(self):
-        with pytest.raises(ModelError, match='not a regular file'):
-            read_urdf('/dev/zero')

@@ -41,12 +41,6 @@ class TestADescription:
         assert robot.joint_names == ROBOT.joint_names and robot.tool_frame == TOOL
         assert_array_equal(robot.gravity(Q), Robot.from_urdf(ARM).gravity(Q))
 
-    def test_of_mjcf_is_recognized(self):
-        pytest.importorskip('mujoco')
-        assert Robot(MJCF).joint_names == ('hinge',)
-        assert tuple(Robot(MJCF).model.gravity) == (0.0, 0.0, -9.81)
-        assert tuple(Robot(MJCF, gravity=(0.0, 0.0, 0.0)).model.gravity) == (0.0, 0.0, 0.0)
-
     def test_has_a_name_where_robot_descriptions_is_installed(self, tmp_path, monkeypatch):
         package = tmp_path / 'robot_descriptions'
         package.mkdir()
@@ -120,17 +114,6 @@ def test_integrate_takes_a_time():
     assert_allclose(base.integrate(q, twist, 0.5), base.integrate(q, 0.5 * twist))
     traced = kernels.compile(ROBOT.integrate, {'q': ROBOT.nq, 'v': ROBOT.nv, 'dt': ()})
     assert_allclose(traced(Q, v, 0.1), Q + 0.1 * v)
-
-
-def test_a_failed_search_returns_the_closest_configuration():
-    far = X.copy()
-    far[:3, 3] = (5.0, 0.0, 0.5)
-    result = ROBOT.inverse_kinematics(far)
-    assert not result.success and result.reason == 'unreachable'
-    reached = ROBOT.forward_kinematics(result.q)
-    distance = np.linalg.norm(reached[:3, 3] - far[:3, 3])
-    assert distance == pytest.approx(result.position_error)
-    assert np.isfinite(result.manipulability)
 
 
 NEWCOMER = {

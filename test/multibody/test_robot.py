@@ -64,21 +64,6 @@ def test_a_planar_base_moves_in_its_plane():
     np.testing.assert_allclose(velocity, [0, 1, 0, 0, 0, 0], atol=EXACT)
 
 
-def test_a_locked_joint_is_a_frame_at_a_constant_pose(arm):
-    locked = Robot.from_urdf(ARM, locked_joints={'elbow_pitch': 0.7})
-    assert 'elbow_pitch' not in locked.joint_names
-    q = arm.random_configuration(3)
-    q[3] = 0.7
-    np.testing.assert_allclose(
-        locked.forward_kinematics(np.delete(q, 3), 'tool0'),
-        arm.forward_kinematics(q, 'tool0'),
-        atol=EXACT,
-    )
-    np.testing.assert_allclose(
-        locked.gravity(np.delete(q, 3)), np.delete(arm.gravity(q), 3), atol=EXACT * 100
-    )
-
-
 def test_other_gravity_is_another_robot(arm):
     q = arm.random_configuration(2)
     moon = arm.with_gravity((0.0, 0.0, -1.62))

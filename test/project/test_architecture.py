@@ -246,6 +246,14 @@ def test_every_room_says_what_lives_there():
             assert ast.get_docstring(tree_of(path)), name
 
 
+def test_a_file_beyond_700_lines_says_why_at_its_head():
+    folders = ('dynamics_ros', 'benchmarks', 'scripts', 'test')
+    files = [path for folder in folders for path in (ROOT / folder).rglob('*.[pc]*')]
+    long = [x for x in files if x.suffix in ('.py', '.c') and len(x.read_text().splitlines()) > 700]
+    unexplained = [x for x in long if '700 lines' not in ''.join(x.open().readlines()[:20])]
+    assert unexplained == []
+
+
 HEADER = re.compile(
     r'(#!.*\n)?'
     r'(#|//) Copyright 2026 dynamics_ros developers\n'

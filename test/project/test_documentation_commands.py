@@ -15,7 +15,6 @@ from contextlib import redirect_stdout
 from functools import cache
 from importlib import import_module
 from io import StringIO
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,7 +22,7 @@ import yaml
 
 pytest.importorskip('rclpy')
 
-from documents import blocks
+from documents import PAGES, ROOT, commands
 from node_parameters import SECTIONS
 
 from dynamics_ros import tools
@@ -32,8 +31,6 @@ from dynamics_ros.parameters.simulator import SimulatorParameters
 from dynamics_ros.settings import declared
 from dynamics_ros.viewer.node import ViewerParameters
 
-ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / 'README.md', ROOT / 'CONTRIBUTING.md', *sorted((ROOT / 'docs').rglob('*.md'))]
 OPTION = re.compile(r'(?<![\w-])--[a-z][\w-]*')
 MODULES = {'demo': 'dynamics_ros.demo', 'bench': 'benchmarks'}
 """What the scripts that take options run."""
@@ -53,16 +50,6 @@ PARAMETERS = {
 
 PLACES = {*re.findall(r"'(\w+)': 'tools:", (ROOT / 'setup.py').read_text())}
 """Tools."""
-
-
-def commands(page: Path) -> list[str]:
-    """Each line of code that a shell would take, lines that go on put together."""
-    text = page.read_text()
-    code = [block.text for block in blocks(page, 'bash')]
-    rest = re.sub(r'^```.*?^```$', '', text, flags=re.DOTALL | re.MULTILINE)
-    code += re.findall(r'^ {4,}\S.*(?:\n {4,}\S.*)*', rest, re.MULTILINE)
-    joined = re.sub(r' *\\\n\s*', ' ', '\n'.join(code))
-    return [line.strip() for line in joined.splitlines()]
 
 
 def shown(pattern: str) -> list[Any]:

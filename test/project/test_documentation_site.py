@@ -12,9 +12,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-
-ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / 'README.md', ROOT / 'CONTRIBUTING.md', *sorted((ROOT / 'docs').rglob('*.md'))]
+from documents import PAGES, ROOT
 
 NOT_IN_API = {
     ('dynamics_ros', '__version__'),
@@ -125,13 +123,3 @@ def find(name: str) -> object:
     for part in parts[length:]:
         found = getattr(found, part, None)
     return found
-
-
-@pytest.mark.slow
-def test_the_page_of_the_algorithms_shows_their_code(site):
-    text = re.sub(r'<[^>]+>', '', (site / 'algorithms.html').read_text())
-    names = re.findall(r':pyobject: (\w+)', (ROOT / 'docs' / 'algorithms.md').read_text())
-    assert len(names) > 8
-    for name in names:
-        assert f'def {name}(' in text, name
-    assert 'solve_factorized(factors[i], right_side)' in text

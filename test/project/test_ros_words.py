@@ -10,18 +10,16 @@ import shlex
 import signal
 import subprocess
 import time
-from pathlib import Path
 
 import pytest
 
 pytest.importorskip('rclpy')
 
+from documents import PAGES, ROOT, commands
 from patience import PATIENCE
 from ros_harness import occupy
 from terminals import Terminals
-from test_documentation_commands import PAGES, commands
 
-ROOT = Path(__file__).parents[2]
 DOMAIN = 162
 SHOWN = re.compile(r'ros2 (?:service call|lifecycle set) .+')
 

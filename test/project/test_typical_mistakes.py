@@ -18,7 +18,6 @@ from dynamics_ros import Robot, tools
 from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.inspect.command import main as inspect
 from dynamics_ros.model.description_file import read_description_file
-from dynamics_ros.model.mesh_file import resolve_mesh
 from dynamics_ros.nodes.robot_request import read_description
 
 ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
@@ -37,7 +36,6 @@ XACRO = '<robot name="x" xmlns:xacro="http://ros.org/wiki/xacro"><xacro:arm pref
 
 REFUSED = {
     'xacro as URDF': (XACRO, 'xacro:arm', 'run xacro first'),
-    'SDF as URDF': ('<sdf version="1.7"/>', '<sdf>', 'convert SDF to URDF'),
     'no such file': ('robot.urdf', "'robot.urdf'", 'No such file'),
     'no such xacro': ('robot.urdf.xacro', "'robot.urdf.xacro'", 'read: No such file'),
     'a description in place of its file': (
@@ -51,8 +49,6 @@ REFUSED = {
         'robot_description_file',
     ),
     'an address as a path': ('package://arm/arm.urdf', "'package://arm/arm.urdf'", 'give the path'),
-    'an empty description': ('', 'robot description', 'empty'),
-    'XML that breaks off': ('<robot name="a"><link', 'line 1', 'malformed XML'),
 }
 
 
@@ -63,12 +59,6 @@ def test_a_description_that_cannot_be_used(mistake):
     assert thing in line
     assert cure in line
     assert '\n' not in line
-
-
-def test_a_mesh_of_a_package_that_is_not_sourced():
-    line = line_of(lambda: resolve_mesh('package://arm_description/meshes/link.stl'))
-    assert "'package://arm_description/meshes/link.stl'" in line
-    assert "source the workspace that has the package 'arm_description'" in line
 
 
 # --- tools --------------------------------------------------------------------------------------
@@ -100,12 +90,6 @@ TOOLS = {
         'no column of time among a, b',
         'name it "time" [s]',
     ),
-    'a recording that is not there': (
-        'calibrate_robot',
-        'bag --robot arm.urdf',
-        'bag',
-        'there is no such recording',
-    ),
     'a folder that is no bag': (
         'estimate_bag',
         'folder --output out',
@@ -123,12 +107,6 @@ TOOLS = {
         'folder --output out',
         'folder',
         'expected a bag, a folder of bags or a pattern',
-    ),
-    'a kernel of another name': (
-        'export_kernels',
-        '--robot arm.urdf --output out --kernels gravityy',
-        "'gravityy'",
-        'expected gravity, ',
     ),
 }
 

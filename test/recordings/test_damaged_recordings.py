@@ -33,7 +33,7 @@ from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.files import completed
 from dynamics_ros.recordings import bag, command
 from dynamics_ros.recordings.bag import Recording, RecordingError, RecordingWriter
-from dynamics_ros.recordings.command import SIGNALS, interrupted_by_signals, main
+from dynamics_ros.recordings.command import SIGNALS, main
 from dynamics_ros.recordings.settings import read_parameters
 from dynamics_ros.recordings.states import recorded_description
 from dynamics_ros_msgs.msg import Payload
@@ -175,19 +175,6 @@ class TestWhatDecompressesToMuch:
 
 
 @pytest.mark.parametrize('number', SIGNALS)
-def test_a_signal_interrupts_and_its_handler_is_restored(number):
-    def work():
-        with interrupted_by_signals():
-            os.kill(os.getpid(), number)
-            signal.pause()
-
-    before = signal.getsignal(number)
-    with pytest.raises(KeyboardInterrupt):
-        work()
-    assert signal.getsignal(number) is before
-
-
-@pytest.mark.parametrize('number', SIGNALS)
 def test_an_estimation_that_is_ended_leaves_no_partial_recording(
     tmp_path, monkeypatch, capsys, number
 ):
@@ -249,9 +236,3 @@ def described(path, messages):
 def test_the_newest_description_before_the_data_counts(tmp_path, messages, joint_states, expected):
     with Recording(described(tmp_path / 'bag', messages)) as recording:
         assert recorded_description(recording, joint_states) == expected
-
-
-def test_without_a_description_the_option_is_named(tmp_path):
-    path = described(tmp_path / 'bag', [('/joint_states', 3, None)])
-    with Recording(path) as recording, pytest.raises(RecordingError, match='--robot FILE'):
-        recorded_description(recording, '/joint_states')

@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -47,16 +47,11 @@ DOMAIN = 98
 EXECUTABLES_DOMAIN = 95
 
 ENCLAVES = (NODES, ROBOT, LEADER, OPERATOR)
-INTRUDER = '/intruder'
-EVERYTHING = {'publish': ['*'], 'subscribe': ['*']}
 
 INVERSE_DYNAMICS = '/dynamics_node/compute_inverse_dynamics'
 IDENTIFY_PAYLOAD = '/dynamics_node/identify_payload'
 TORQUES = '/dynamics_node/gravity_torques'
 SERVO = '/cartesian_servo_node'
-
-LIE = Q + 0.5
-"""A posture in which the robot is not."""
 
 # The nodes call the same Robot with the same numbers.
 SAME = 1e-12
@@ -168,59 +163,6 @@ def scene(keystore: Keystore, nodes: None) -> Iterator[Scene]:
         yield Scene(robot, operator)
 
 
-class Intruder(Client):
-    """Listens, lies about the robot, and calls."""
-
-    def __init__(self, enclave: str) -> None:
-        super().__init__(DOMAIN, 'intruder', enclave)
-        self.torques = self.listen(JointState, TORQUES)
-        self.answers: list[ComputeInverseDynamics.Response] = []
-        self._service = self.node.create_client(ComputeInverseDynamics, INVERSE_DYNAMICS)
-
-    def act(self) -> None:
-        self.publish_joint_state(self.joint_state(NAMES, LIE, STILL))
-        future = self._service.call_async(ComputeInverseDynamics.Request())
-        future.add_done_callback(lambda done: self.answers.append(done.result()))
-        for _ in range(4):  # messages and answers to each of the above, and more
-            self._executor.spin_once(timeout_sec=0.0)
-
-    def lied_to(self) -> list[ComputeInverseDynamics.Response]:
-        """The answers of a node that believes it."""
-        return [answer for answer in self.answers if answer.result.code == Result.SUCCESS]
-
-
-@contextmanager
-def intruder(enclave: str) -> Iterator[Intruder]:
-    one = Intruder(enclave)
-    try:
-        yield one
-    finally:
-        one.close()
-
-
-@pytest.mark.parametrize('keys', ['none', 'of another authority'])
-def test_who_does_not_have_the_keys_gets_nowhere(scene: Scene, tmp_path: Path, keys: str) -> None:
-    scene.check()
-    enclave = ''
-    theirs: AbstractContextManager[None] = nullcontext()
-    if keys != 'none':
-        other = Keystore(tmp_path, DOMAIN)
-        other.add(INTRUDER, EVERYTHING)
-        enclave, theirs = INTRUDER, other.in_force()
-    # On a node that is as badly protected as it is, all that it does has an effect.
-    with started(
-        theirs,
-        running('dynamics_node', DOMAIN, {'robot_description': ARM}, enclave=enclave),
-        intruder(enclave),
-    ) as (_, one):
-        scene.until(lambda: len(one.torques) > 20 and one.lied_to(), also=one.act)
-        for message in [*one.torques, *(answer.torques for answer in one.lied_to())]:
-            assert_allclose(message.effort, MODEL.gravity(LIE), atol=SAME)
-        assert 'kinematics_node' not in one.node.get_node_names()
-        assert 'intruder' not in scene.operator.node.get_node_names()
-        scene.check()
-
-
 def test_the_operator_may_not_move_the_robot_nor_say_where_it_is(scene: Scene) -> None:
     node = scene.operator.node
     for topic, kind in {
@@ -277,17 +219,6 @@ def test_the_leader_leads_and_may_do_nothing_else(keystore: Keystore, scene: Sce
         node.destroy_node()
         rclpy.shutdown(context=context)
     scene.check()
-
-
-def test_permissions_that_somebody_edited_are_worth_nothing(keystore: Keystore) -> None:
-    edited = '/edited'
-    keystore.add(edited, dds_topics(OPERATOR))
-    assert start_node(keystore, edited, 'operator').returncode == 0
-    file = keystore.folder_of(edited) / 'permissions.p7s'
-    signed = file.read_bytes()
-    assert b'rt/rosout' in signed
-    file.write_bytes(signed.replace(b'rt/rosout', b'rt/joint_states'))
-    assert start_node(keystore, edited, 'operator').returncode != 0
 
 
 def test_the_simulator_and_the_viewer_run_in_their_enclaves(

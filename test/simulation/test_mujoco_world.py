@@ -21,10 +21,6 @@ EXACT = 1e-9
 """Relative, on accelerations: both solve with a mass matrix conditioned like 1e4."""
 
 
-def named_robot(name, root):
-    return Robot.from_urdf(without_friction(bare(urdf_path(name))), root)
-
-
 def without_ranges(world):
     """Stops are MuJoCo's own: out of the way of a random state."""
     world.model.jnt_limited[:] = 0

@@ -12,16 +12,11 @@ import pytest
 from dual_numbers import moving, rates, values
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from patience import examples
-from random_robots import SEEDS, robots
 from spatial_samples import angles, quaternions, rotation_vectors, tiny, vectors
-from tolerances import EXACT, GROUP, RATES
+from tolerances import GROUP, RATES
 
-from benchmarks.robots import NAMED, urdf_path
-from dynamics_ros import Robot, spatial
-from dynamics_ros.algorithms.forward_kinematics import body_poses
+from dynamics_ros import spatial
 from dynamics_ros.errors import InvalidArgumentError, SingularError, SingularParametrizationError
-from dynamics_ros.model import ROOT
 from dynamics_ros.spatial import (
     ANGLE_AXIS,
     CYLINDRICAL,
@@ -31,7 +26,6 @@ from dynamics_ros.spatial import (
     ROTATIONS,
     SPHERICAL,
     EulerAngles,
-    Transform,
     Vector3,
 )
 
@@ -173,11 +167,13 @@ def test_parallel_axes_are_refused_by_name(kind, data, off):
         assert caught.value.parametrization == kind.name
 
 
-def test_parameters_that_are_not_of_unit_length_are_refused():
+def test_parameters_that_are_no_rotation_are_refused():
     with pytest.raises(InvalidArgumentError, match='length is not 1'):
         QUATERNION.to_matrix((0.0, 0.0, 0.0, 0.0))
     with pytest.raises(InvalidArgumentError, match='length is not 1'):
         ANGLE_AXIS.to_matrix(np.array([0.3, 1.0, 1.0, 0.0]))
+    with pytest.raises(InvalidArgumentError, match='rotation matrix'):
+        ROTATIONS['direction_cosines'].to_matrix(1.1 * np.eye(3).ravel())
 
 
 # Operations that [Kindr] gives to all
@@ -272,39 +268,3 @@ def test_on_the_axis_the_rates_are_refused_by_name(kind, p):
     batch = np.stack([(1.0, 0.2, 0.4), p])
     with pytest.raises(SingularError, match=kind.name):
         kind.rate_map_inverse(batch)
-
-
-def product_of_exponentials(model, q):
-    """Poses exp(xi_1 q_1) ... exp(xi_n q_n) X_0B(0) by twists in the root frame, [RBM] g_st."""
-    at_rest = {ROOT: Transform.identity()}
-    moved = {ROOT: Transform.identity()}
-    for i, joint in enumerate(model.joints):
-        rest = at_rest[i] = at_rest[joint.parent] @ joint.placement
-        kind, x = joint.kind, joint.own_coordinates(q)
-        twists = [S * y for S, y in zip(kind.motion_subspace(x), x)]
-        moved[i] = moved[joint.parent]
-        for twist in twists if kind.quaternion is None else [kind.transform(x).log()]:
-            moved[i] = moved[i] @ Transform.exp(rest.act(twist))
-    return {i: moved[i] @ at_rest[i] for i in moved}
-
-
-def assert_same_poses(robot, q):
-    tree = body_poses(robot.model, list(q))
-    product = product_of_exponentials(robot.model, list(q))
-    assert tree.keys() == product.keys() == {ROOT, *range(len(robot.model.joints))}
-    for body in tree:
-        ours, independent = tree[body].array(), product[body].array()
-        assert np.abs(ours - independent).max() <= EXACT * max(1.0, np.abs(independent).max())
-
-
-@given(robot=robots(), seed=SEEDS)
-@examples(30)
-def test_on_random_trees(robot, seed):
-    assert_same_poses(robot, robot.random_configuration(np.random.default_rng(seed)))
-
-
-@pytest.mark.parametrize('root', ['fixed', 'floating', 'planar'])
-@pytest.mark.parametrize('name', NAMED)
-def test_on_known_robots(name, root):
-    robot = Robot.from_urdf(urdf_path(name).read_text(), root, backend='python')
-    assert_same_poses(robot, robot.random_configuration(np.random.default_rng(3)))

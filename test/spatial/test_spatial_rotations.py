@@ -156,25 +156,6 @@ def test_full_turns_have_no_jacobian_of_log_and_say_so(unit, turns):
     assert caught.value.parametrization == 'rotation_vector'
 
 
-@given(q=quaternions, v=vectors, w=vectors)
-def test_the_action_has_the_derivatives_of_the_sheet(q, v, w):
-    """[Kindr] derivatives: of Phi(r) by r it is C, by Phi it is -(Phi(r)) x."""
-    q_rate = 0.5 * spatial.quaternion_product(np.array([*w, 0.0]), q)
-    turned = spatial.quaternion_rotate(q, v)
-    by_rotation = rates(spatial.quaternion_rotate(tuple(moving(q, q_rate)), Vector3.of(v)))
-    assert_close(by_rotation, -skew(turned) @ w, 1e3 * RATES)
-    by_vector = rates(spatial.quaternion_rotate(tuple(q.tolist()), Vector3.of(moving(v, w))))
-    assert_close(by_vector, spatial.quaternion_to_matrix(q) @ w, 100 * RATES)
-
-
-@given(q=quaternions, w=vectors)
-def test_the_inverse_has_the_derivative_of_the_sheet(q, w):
-    """[Kindr] derivatives: of Phi^-1 by Phi it is -C^T."""
-    R = spatial.quaternion_to_matrix(q)
-    inverse_rate = spatial.matrix_rate(R, w).T
-    assert_close(spatial.angular_velocity(R.T, inverse_rate), -R.T @ w, 100 * GROUP)
-
-
 @given(q=quaternions, w=vectors)
 def test_a_matrix_rate_and_its_angular_velocity(q, w):
     """[RD] eq. 2.72, 2.74, 2.75, [Kindr]."""

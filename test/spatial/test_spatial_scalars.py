@@ -4,17 +4,15 @@
 
 from __future__ import annotations
 
-import re
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from patience import examples
-from spatial_samples import quaternions, rotation_vectors, vectors
-from tolerances import EXACT, GROUP
+from spatial_samples import vectors
+from tolerances import EXACT
 
 from dynamics_ros import spatial
 from dynamics_ros.errors import InvalidArgumentError
@@ -29,13 +27,6 @@ from dynamics_ros.spatial import (
     scalar,
     stack,
 )
-
-QUATERNION_OF_TWO = (np.array([0.1, -0.7, 0.5, 0.4]), np.array([-0.3, 0.2, 0.9, -0.1]))
-VECTOR = np.array([0.3, -1.1, 0.6])
-
-
-def unit(q):
-    return q / np.linalg.norm(q)
 
 
 def nested(value):
@@ -120,16 +111,6 @@ def test_a_turn_about_an_axis_of_the_frame_folds_to_an_elementary_rotation():
 # Arrays
 
 
-@given(q=quaternions, v=rotation_vectors)
-def test_an_array_of_states_gives_what_each_state_gives(q, v):
-    qs, vs = np.stack([q, QUATERNION_OF_TWO[0]]), np.stack([v, VECTOR])
-    qs[1] = unit(qs[1])
-    batch = spatial.box_plus(qs, vs)
-    assert batch.shape == (2, 4)
-    for i in range(2):
-        assert np.abs(batch[i] - spatial.box_plus(qs[i], vs[i])).max() <= GROUP
-
-
 def test_leading_axes_broadcast():
     q = spatial.quaternion_exp(np.random.default_rng(0).normal(size=(5, 1, 3)))
     v = np.random.default_rng(1).normal(size=(4, 3))
@@ -184,14 +165,3 @@ def test_no_number_warns_on_the_way(v):
             kind.to_matrix(kind.from_quaternion(q))
         spatial.log_matrix(spatial.quaternion_to_matrix(q))
         spatial.exp_left_jacobian(batch)
-
-
-def test_the_examples_of_the_documentation_run():
-    text = (Path(__file__).parents[2] / 'docs' / 'spatial.md').read_text()
-    blocks = re.findall(r'```python\n(.*?)```', text, re.DOTALL)
-    names = {}
-    for block in blocks:
-        exec(block, names)
-    shapes = {'v': (2, 3), 'halfway': (4,), 'moved': (4, 4), 'adjoint': (6, 6), 'many': (1000, 3)}
-    assert {name: names[name].shape for name in shapes} == shapes
-    assert names['rates'] == pytest.approx([0.1, 0.0, 0.0])

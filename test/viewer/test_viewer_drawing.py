@@ -16,14 +16,14 @@ pytest.importorskip('rclpy')
 pytest.importorskip('viser')
 
 import rclpy
+from arm import ARM, ROBOT
 from geometry_msgs.msg import Point
 from patience import PATIENCE
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from ros_harness import description, occupy
+from ros_harness import occupy
 from sensor_msgs.msg import JointState
 
-from dynamics_ros import Robot
 from dynamics_ros.viewer.drawing import CONTACT_POINT
 from dynamics_ros.viewer.node import Viewer, ViewerParameters, is_local
 from dynamics_ros_msgs.msg import ContactState, ExternalWrench, Result
@@ -32,7 +32,6 @@ from dynamics_ros_msgs.srv import ApplyWrench
 pytestmark = pytest.mark.ros
 
 DOMAIN = 97
-ROBOT = Robot.from_urdf(description())
 FORCE = 'force at tool0'
 
 
@@ -66,7 +65,7 @@ def viewer(request):
     node = Node('viewer', context=context)
     values = ViewerParameters(
         host=getattr(request, 'param', '127.0.0.1'),
-        robot_description=description(),
+        robot_description=ARM,
         frame_prefix='left/',
     )
     yield Viewer(node, Drawn(), values)
@@ -148,17 +147,6 @@ def test_a_contact_state_whose_lists_or_point_make_no_sense_is_passed_over(viewe
     viewer._drawing.keep_contact(contact())
     viewer.draw()
     assert CONTACT_POINT not in viewer.scene.objects
-
-
-def test_buttons_without_a_service_are_disabled(viewer):
-    requests = viewer._requests
-    requests._buttons = [(MagicMock(), client) for _, client in requests._buttons]
-    viewer.draw()
-    assert [button.disabled for button, _ in requests._buttons] == [True] * 3
-    there = MagicMock(service_is_ready=lambda: True)
-    requests._buttons[0] = requests._buttons[0][0], there
-    requests.update()
-    assert [button.disabled for button, _ in requests._buttons] == [False, True, True]
 
 
 def test_the_button_pushes_the_simulated_robot_at_the_chosen_frame(viewer):

@@ -17,6 +17,7 @@ pytest.importorskip('rclpy')
 
 import rclpy
 from action_msgs.srv import CancelGoal
+from arm import ARM, NAMES, ROBOT, STILL, Q
 from geometry_msgs.msg import PoseStamped, WrenchStamped
 from lifecycle_msgs.srv import ChangeState, GetState
 from numpy.testing import assert_allclose
@@ -24,11 +25,10 @@ from rcl_interfaces.srv import GetParameters
 from rclpy.action import ActionServer
 from rclpy.duration import Duration
 from rclpy.node import Node
-from ros_harness import client, description, running
+from ros_harness import client, running
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 
-from dynamics_ros import Robot
 from dynamics_ros.nodes import outputs, rclpy_private
 from dynamics_ros.nodes.lifecycle import ManagedNode
 from dynamics_ros.nodes.rclpy_private import (
@@ -44,11 +44,6 @@ from dynamics_ros_msgs.msg import Result
 from dynamics_ros_msgs.srv import ComputeInverseDynamics
 
 DOMAIN = 47
-
-ROBOT = Robot.from_urdf(description())
-NAMES = list(ROBOT.joint_names)
-Q = np.array([0.3, -0.5, 0.2, 1.1, -0.4, 0.7, 0.1])
-STILL = np.zeros(7)
 
 SCRIPT = """#!{python}
 import sys
@@ -98,7 +93,7 @@ def test_the_nodes_give_the_same_answers(name, tmp_path):
     script = tmp_path / 'dynamics_ros'
     script.write_text(SCRIPT.format(python=sys.executable, patches=PATCHES[name].strip()))
     script.chmod(0o755)
-    parameters = {'robot_description': description(), 'frames': ['tool0']}
+    parameters = {'robot_description': ARM, 'frames': ['tool0']}
     with running(str(script), DOMAIN, parameters) as process, client(DOMAIN) as user:
         poses = user.listen(PoseStamped, '/kinematics_node/tool0/pose')
         torques = user.listen(JointState, '/dynamics_node/gravity_torques')

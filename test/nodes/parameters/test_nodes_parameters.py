@@ -34,7 +34,6 @@ from ros_harness import LATCHED, client, description, running
 from std_msgs.msg import String
 from urdf_texts import pendulum
 
-from dynamics_ros import Robot
 from dynamics_ros.calibration.outputs import parameters_text
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.nodes.parameters import PERIOD, ParameterSet
@@ -195,8 +194,6 @@ def test_a_node_describes_its_parameters_and_takes_the_files_of_config():
         assert process.alive
 
 
-ARM = Robot.from_urdf(description())
-NAMES = list(ARM.joint_names)
 FILE = ('robot_description_arguments', 'robot_description_file')
 AT_START = (
     *('autostart', 'calibration_file', 'joint_state_topic', 'moveit_services'),
