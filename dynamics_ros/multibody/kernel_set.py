@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.algorithms.quantity import DEFAULT_REFERENCE, DEFINITIONS, Key, Options, define
-from dynamics_ros.errors import InvalidArgumentError, SingularError
+from dynamics_ros.errors import InvalidArgumentError, SingularError, TooLargeError
 from dynamics_ros.kernels import Kernel, Trace, trace
 from dynamics_ros.kernels.kernel import BACKENDS
 from dynamics_ros.kernels.process import compile_process, disk_cache
@@ -28,6 +29,8 @@ from dynamics_ros.multibody.arguments import overflow
 from dynamics_ros.spatial import Inertia, Matrix3, Scalar, Vector3
 
 Array = NDArray[np.float64]
+
+_Entry = TypeVar('_Entry')
 
 INPUT = 'parameters'
 """Name of the last input of kernels that have parameters."""
@@ -107,8 +110,8 @@ _UPPER = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
 HUGE = 1e50
 """Products of numbers beyond this may overflow; smaller ones point to a singular mass matrix."""
 
-ROOMS = ('spatial', 'model', 'algorithms', 'multibody')
-"""Folders of this package with the code of traces."""
+SOURCES = disk_cache.sources('spatial', 'model', 'algorithms', 'multibody')
+"""The code of traces."""
 
 MANY = 128
 """Largest number of kept kernels of a quantity with unlimited variants: one for each set of frames
@@ -122,11 +125,13 @@ class _Compiled:
 
     Attributes:
         kernels: by key, not bound to parameters yet.
+        refused: errors by key of kernels that cannot be traced, which takes seconds to find out.
         lock: held while a kernel is traced.
     """
 
     def __init__(self) -> None:
         self.kernels: dict[Key, Kernel] = {}
+        self.refused: dict[Key, TooLargeError | SingularError] = {}
         self.lock = FreshLock()
 
 
@@ -135,7 +140,7 @@ def _traced(model: Model, parameters: Parameters, key: Key) -> Trace:
     origin = ''
     if all(x not in DEFINITIONS or DEFINITIONS[x].is_of_package for x in key[:2]):
         # The digest covers this package alone.
-        origin = disk_cache.origin((parameters.rest(model), parameters, key), ROOMS)
+        origin = disk_cache.origin((parameters.rest(model), parameters, key), SOURCES)
     stored = disk_cache.read(origin) if origin else None
     if stored is not None:
         found: Trace = pickle.loads(stored)
@@ -311,8 +316,14 @@ class KernelSet:
         """Return the kernel of a key, not bound to parameters; compiles it the first time."""
         compiled = self._compiled
         with compiled.lock:
+            if key in compiled.refused:
+                raise copy(compiled.refused[key])  # without the traceback of the first one
             if key not in compiled.kernels:
-                traced = compile_process.run(partial(_traced, self.model, self.parameters, key))
+                try:
+                    traced = compile_process.run(partial(_traced, self.model, self.parameters, key))
+                except (TooLargeError, SingularError) as error:
+                    _kept(compiled.refused, key, copy(error))
+                    raise
                 return _kept(compiled.kernels, key, Kernel(traced, self.backend))
             return compiled.kernels[key]
 
@@ -329,13 +340,13 @@ def _is_limited(key: Key) -> bool:
     return len(key) == 1 or DEFINITIONS[key[0]].options in kinds
 
 
-def _kept(kernels: dict[Key, Kernel], key: Key, kernel: Kernel) -> Kernel:
-    """Add a kernel, unless another thread has; drop the oldest of too many variants."""
-    kernel = kernels.setdefault(key, kernel)
+def _kept(entries: dict[Key, _Entry], key: Key, entry: _Entry) -> _Entry:
+    """Add an entry, unless another thread has; drop the oldest of too many variants."""
+    entry = entries.setdefault(key, entry)
     if not _is_limited(key):
-        for old in [x for x in list(kernels) if x[0] == key[0] and not _is_limited(x)][:-MANY]:
-            kernels.pop(old, None)
-    return kernel
+        for old in [x for x in list(entries) if x[0] == key[0] and not _is_limited(x)][:-MANY]:
+            entries.pop(old, None)
+    return entry
 
 
 def _key_text(key: Key) -> str:

@@ -87,8 +87,7 @@ def _prepared() -> tuple[Target, MachineCode]:
     target = target_of(binding.get_default_triple(), features)
     declared = llvm_runtime.declarations(target)
     functions = list(declared)
-    # With what callers expect: sources may have changed since they were imported.
-    origin = disk_cache.origin((target, declared), ())
+    origin = disk_cache.origin(target)
     code = linked(object_code(lambda: llvm_runtime.emit(target), origin), functions)
     for name in functions:
         binding.add_symbol(name, code.address(name))
