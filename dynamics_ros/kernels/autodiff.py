@@ -31,8 +31,7 @@ from dynamics_ros.kernels.graph.operations import (
     SUBTRACT,
     Operation,
 )
-from dynamics_ros.kernels.graph.trace import Loop, Trace, Variable
-from dynamics_ros.kernels.graph.tracing import trace
+from dynamics_ros.kernels.graph.trace import Loop, Trace, Variable, trace
 
 MODES = ('auto', 'forward', 'reverse')
 

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from dynamics_ros.algorithms.quantity import WRENCH_INPUT, Key, define
 from dynamics_ros.errors import FixedAttributeError, InvalidArgumentError
 from dynamics_ros.kernels import Kernel
-from dynamics_ros.kernels.calls import method_of
 from dynamics_ros.kernels.graph.symbols import is_symbolic, symbols
+from dynamics_ros.kernels.kernel import method_of
 from dynamics_ros.model import Model
 from dynamics_ros.model.doubts import LOG
 from dynamics_ros.model.hardened_xml import quoted

@@ -22,8 +22,7 @@ from dynamics_ros.algorithms.quantity import DEFAULT_REFERENCE, DEFINITIONS, Key
 from dynamics_ros.errors import InvalidArgumentError, SingularError, TooLargeError
 from dynamics_ros.kernels import Kernel, Trace, trace
 from dynamics_ros.kernels.kernel import BACKENDS
-from dynamics_ros.kernels.process import compile_process, disk_cache
-from dynamics_ros.kernels.process.system import FreshLock
+from dynamics_ros.kernels.process import background, disk_cache
 from dynamics_ros.model import ROOT, Model
 from dynamics_ros.multibody.arguments import overflow
 from dynamics_ros.spatial import Inertia, Matrix3, Scalar, Vector3
@@ -132,7 +131,7 @@ class _Compiled:
     def __init__(self) -> None:
         self.kernels: dict[Key, Kernel] = {}
         self.refused: dict[Key, TooLargeError | SingularError] = {}
-        self.lock = FreshLock()
+        self.lock = background.FreshLock()
 
 
 def _traced(model: Model, parameters: Parameters, key: Key) -> Trace:
@@ -208,7 +207,7 @@ class KernelSet:
         kernels: those that were asked for, by key.
         final: calls of those that are ready, by key.
         direct_calls: the same as methods find them by name, frame and reference: see
-            ``kernels.calls.method_of``.
+            ``kernels.kernel.method_of``.
     """
 
     def __init__(
@@ -320,7 +319,7 @@ class KernelSet:
                 raise copy(compiled.refused[key])  # without the traceback of the first one
             if key not in compiled.kernels:
                 try:
-                    traced = compile_process.run(partial(_traced, self.model, self.parameters, key))
+                    traced = background.run(partial(_traced, self.model, self.parameters, key))
                 except (TooLargeError, SingularError) as error:
                     _kept(compiled.refused, key, copy(error))
                     raise

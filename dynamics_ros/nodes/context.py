@@ -24,7 +24,7 @@ from dynamics_ros.constraints import PassiveJoints, widest_gap
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, NoModelError
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.estimation.samples.state_buffer import StateBuffer
-from dynamics_ros.kernels.process.system import give_back
+from dynamics_ros.kernels.process.background import give_back
 from dynamics_ros.multibody.large_robots import check_kernels
 from dynamics_ros.nodes.inputs import RobotInputs
 from dynamics_ros.nodes.outputs import LATCHED, Plan, Publication
