@@ -234,7 +234,7 @@ class Compilation:
                 return
             with collector_paused():
                 ir = emit_batch(trace, target)
-            code = llvm_compiler.compile_module(ir, ['batch'])
+            code = llvm_compiler.linked(llvm_compiler.object_code(lambda: ir), ['batch'])
             self._batches = _Function(trace, code, target.lanes)
         except (CompilerUnavailableError, RuntimeError, OSError, MemoryError) as reason:
             _log.warning('%s computes a batch state by state: %s', trace.name, reason)

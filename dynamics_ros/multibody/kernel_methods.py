@@ -219,8 +219,9 @@ class KernelMethods:
             return
         first = q.reshape(-1, self.nq)[0].tolist()
         for joint in self.model.actuated:
-            if joint.kind.nq == 1:
-                beyond = joint.limits.far_beyond(first[joint.q_indices[0]], joint.kind.units[0])
+            limits, position = joint.limits, first[joint.q_indices[0]]
+            if len(joint.q_indices) == 1 and not limits.lower <= position <= limits.upper:
+                beyond = limits.far_beyond(position, joint.kind.units[0])
                 if beyond:
                     LOG.warning('q: joint %s is %s', quoted(joint.name), beyond)
                     self._warned = True

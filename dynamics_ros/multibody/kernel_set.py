@@ -9,7 +9,7 @@ last input.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -95,11 +95,11 @@ class Parameters:
         pairs = enumerate(zip(model.inertias, other.inertias, strict=True))
         return all(a is b for i, (a, b) in pairs if i not in bodies)
 
-    def moved(self, places: Mapping[int, int]) -> Parameters:
-        """Return the same parameters after bodies were renumbered or removed."""
+    def moved(self, before: Model, after: Model) -> Parameters:
+        """Return the same parameters after bodies were renumbered or locked to others."""
         if self.bodies is None:
             return self
-        return self.adjustable(places[body] for body in self.bodies if body in places)
+        return self.adjustable(after.frame(before.body_names[x]).body for x in self.bodies)
 
 
 NO_PARAMETERS = Parameters()
@@ -117,6 +117,40 @@ MANY = 128
 with wrenches, of prescribed joints, or of constraints. The oldest of the same quantity are dropped;
 a later request rebuilds them, mostly from the disk cache.
 """
+
+
+MAX_PAIRS = 100_000
+"""Largest sum over the joints of their squared depth: that of a chain of 66 joints. A humanoid of
+60 joints with hands has less than a tenth.
+"""
+
+PAIRED = frozenset(
+    {'mass_matrix', 'mass_matrix_inverse', 'coriolis', 'forward_dynamics', 'hybrid_dynamics'}
+)
+"""Requestable kernels with entries for pairs of joints on the same path to the root, each of which
+takes work along that path: compiling them took half a gigabyte for a chain of 60 joints and minutes
+for one of 120. Callers that must not block that long, such as a node, use ``check_size`` first.
+"""
+
+
+def is_large(model: Model) -> bool:
+    """Return whether ``check_size`` refuses a robot."""
+    return model.squared_depths > MAX_PAIRS
+
+
+def check_size(model: Model, keys: Iterable[Key] = (('mass_matrix',),)) -> None:
+    """Refuse kernels, each given by its name and options, that are too large to compile.
+
+    Raises:
+        InvalidArgumentError: the robot is too large for one.
+    """
+    if is_large(model) and any(key[0] in PAIRED for key in keys):
+        raise InvalidArgumentError(
+            'robot_description',
+            f'{len(model.depths)} joints, up to {max(model.depths)} of them one behind another, are'
+            ' too many for mass matrices and contacts; poses, gravity and inverse dynamics go on',
+            'fewer, for example by locked_joints',
+        )
 
 
 class _Compiled:

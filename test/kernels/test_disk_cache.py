@@ -54,7 +54,7 @@ def compiled(monkeypatch):
 
 
 def twice():
-    code = llvm_compiler.compile_module(TWICE, ['twice'])
+    code = llvm_compiler.linked(llvm_compiler.object_code(lambda: TWICE), ['twice'])
     function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(code.address('twice'))
     return function(21)
 

@@ -120,16 +120,6 @@ def _prepared() -> tuple[Target, MachineCode]:
     return target, code
 
 
-def compile_module(ir: str, functions: Sequence[str]) -> MachineCode:
-    """Compile a module for this processor, or load its cached machine code from disk.
-
-    Args:
-        ir: LLVM IR.
-        functions: the functions whose addresses will be requested.
-    """
-    return linked(object_code(lambda: ir), functions)
-
-
 def object_code(ir: Callable[[], str], origin: str = '', quickly: bool = False) -> bytes:
     """Return the machine code of a module as an object file, compiled or from disk.
 
