@@ -10,6 +10,13 @@ from numpy.typing import NDArray
 
 from dynamics_ros.algorithms.control.impedance import JOINT_GAINS
 from dynamics_ros.algorithms.control.joint_limits import GUARD_SHARE, SWEEPS
+from dynamics_ros.algorithms.control.sampled import (
+    SHARE,
+    SHARE_OF_POSTURE,
+    SHARE_OF_RANGE,
+    SHARE_OF_SPRING,
+    TINY,
+)
 from dynamics_ros.algorithms.control.torque_limits import MIN_PART, NO_CHANGE
 from dynamics_ros.control import ImpedanceGains, ImpedanceTarget
 
@@ -54,7 +61,7 @@ class PinocchioController:
         memory: tuple[Array, Array],
         interval: float,
     ) -> tuple[Array, tuple[Array, Array]]:
-        """A complete step of our controller, without handling of invalid numbers.
+        """The first complete step of our controller, without handling of invalid numbers.
 
         Args:
             q, v, target, gains, interval: as for ``ImpedanceController.step``.
@@ -72,18 +79,32 @@ class PinocchioController:
         error, rate = np.empty(6), target.twist - J @ v
         error[:3] = target.pose[:3, 3] - pose.translation
         error[3:] = pin.log3(target.pose[:3, :3] @ pose.rotation.T)
-        force = gains.stiffness @ error + gains.damping @ rate - target.wrench
-        tau_0 = joints['posture_stiffness'] * (target.posture - q) - joints['posture_damping'] * v
-        solved = np.linalg.solve(M, np.column_stack([J.T, tau_0]))
+        inverse = np.linalg.inv(M)
+        M_inverse_Jt = inverse @ J.T
+        mobility = J @ M_inverse_Jt
+        factor, h_2 = np.linalg.cholesky(mobility), interval * interval
+        spring = _bounded(gains.stiffness, factor, h_2 / SHARE_OF_SPRING, error)
+        damper = _bounded(gains.damping, factor, interval / SHARE, rate)
+        force = spring + damper - target.wrench
         scales = np.repeat([1.0, 1.0 / length], 3)
-        A = (J @ solved[:, :6]) * scales * scales[:, None]
+        A = mobility * scales * scales[:, None]
         smallest = np.linalg.eigvalsh(A)[0]
         A += np.eye(6) * max(1.0 / largest - smallest, 0.0)
-        wanted = target.acceleration - bias - J @ solved[:, 6]
+        projected = inverse - M_inverse_Jt @ (
+            scales[:, None] * np.linalg.solve(A, scales[:, None] * M_inverse_Jt.T)
+        )
+        k, d = joints['posture_stiffness'], joints['posture_damping']
+        parts = interval * (d + interval * k) * np.maximum(projected.diagonal(), 0.0)
+        own = SHARE_OF_POSTURE / len(q) / np.maximum(parts, TINY)
+        share = np.minimum(np.maximum(own, SHARE_OF_POSTURE / (TINY + parts.sum())), 1.0)
+        tau_0 = share * (k * (target.posture - q) - d * v)
+        wanted = target.acceleration - bias - M_inverse_Jt.T @ tau_0
         force += scales * np.linalg.solve(A, scales * wanted)
         below = np.maximum(joints['lower'] + joints['margin'] - q, 0.0)
         above = np.maximum(q - joints['upper'] + joints['margin'], 0.0)
-        working = J.T @ force + tau_0 + joints['limit_stiffness'] * (below - above) + h - g
+        stiffest = SHARE_OF_RANGE / h_2 / inverse.diagonal()
+        limit = np.minimum(joints['limit_stiffness'], stiffest) * (below - above)
+        working = J.T @ force + tau_0 + limit + h - g
 
         last, worked = memory
         dry = joints['coulomb'] + joints['stribeck'] * np.exp(
@@ -94,11 +115,11 @@ class PinocchioController:
         most = np.minimum(joints['max_torque'], self.efforts)
         asked, step = working + carried, joints['max_torque_rate'] * interval
         free = working - worked
-        free -= J.T @ (scales * np.linalg.solve(A, scales * (solved[:, :6].T @ free)))
-        left = np.maximum(step - np.abs(asked - last - free), MIN_PART * step)
+        free -= J.T @ (scales * np.linalg.solve(A, scales * (M_inverse_Jt.T @ free)))
+        used = (asked - last - free) * np.where(free < 0.0, -1.0, 1.0)
+        left = np.maximum(step - used, MIN_PART * step)
         part = min(1.0, float((left / np.maximum(np.abs(free), NO_CHANGE)).min()))
         feasible = np.clip(asked - (1.0 - part) * free, -most, most) - carried
-        inverse = np.linalg.inv(M)
         a = inverse @ feasible
         guard = np.minimum(joints['guard_rate'], GUARD_SHARE / interval)
         lowest = guard**2 * (joints['lower'] - q) - 2.0 * guard * v
@@ -111,6 +132,16 @@ class PinocchioController:
         tau = np.clip(tau, -most, most)
         tau = np.clip(np.clip(tau, last - step, last + step), -most, most)
         return tau, (tau, tau - carried)
+
+
+def _bounded(B: Array, factor: Array, gain: float, x: Array) -> Array:
+    """B x (6), reduced where B is too large for a sampled loop: ``bounded_by_samples``."""
+    Y = gain * factor.T @ B @ factor
+    square = Y @ Y
+    acting = min(max(float(np.sqrt(np.linalg.norm(square))) - 1.0, 0.0), 1.0)
+    wrench = B @ x
+    solved = np.linalg.solve(np.eye(6) + acting * (Y + acting * square), factor.T @ wrench)
+    return np.asarray(wrench - acting**2 * gain * (B @ (factor @ (Y @ solved))))
 
 
 class PinocchioContacts:

@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+import copyreg
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 MAX_CHARACTERS = 1000
 """Maximum length, in characters, of a text that quotes external input."""
@@ -55,6 +57,10 @@ class DynamicsRosError(Exception):
     def __str__(self) -> str:
         """The message, printable and shortened, since it may quote a very long external name."""
         return printable(super().__str__())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles: a subclass takes other arguments than the message in ``args``."""
+        return copyreg.__newobj__, (type(self), *self.args), vars(self)  # type: ignore[attr-defined]
 
 
 class InvalidArgumentError(DynamicsRosError, ValueError):

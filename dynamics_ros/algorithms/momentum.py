@@ -1,15 +1,22 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Generalized momentum and the terms of its time derivative, for observers ([DeLuca2006])."""
+"""Momentum: generalized, for observers ([DeLuca2006]), and centroidal ([Orin2013])."""
 
 from __future__ import annotations
 
-from dynamics_ros.model import Model
-from dynamics_ros.spatial import Force, Scalar
+from dynamics_ros.model import ROOT, Model
+from dynamics_ros.spatial import Force, Inertia, Matrix3, Scalar, Transform, Vector3
 
+from .energy import center_of_mass, subtree_moments, total_mass
+from .forward_kinematics import body_poses
 from .gravity import gravity_torques
 from .quantity import Q, V, quantity
-from .recursion import carried_by_bodies, motion_of_bodies, torques_of_joints
+from .recursion import (
+    carried_by_bodies,
+    motion_of_bodies,
+    torques_of_joints,
+    transforms_of_bodies,
+)
 
 
 @quantity(
@@ -36,3 +43,60 @@ def momentum_observer_terms(model: Model, q: Q, v: V) -> tuple[list[Scalar], lis
             drift[k] = drift[k] - rate.dot(H[i])
     g = gravity_torques(model, q)
     return p, [-weight - x for weight, x in zip(g, drift, strict=True)]
+
+
+@quantity(
+    'A with centroidal momentum = A v ([Orin2013])',
+    'linear rows, angular rows, root axes; columns as v',
+)
+def centroidal_map(model: Model, q: Q) -> list[Force]:
+    """Columns of the centroidal momentum matrix (6, nv), in the axes of the root frame.
+
+    Column k is the centroidal momentum of unit velocity k. A velocity of joint i moves body i and
+    its subtree. Its column is therefore the momentum Y_i^c S_i of that composite body, transformed
+    to the centre of mass.
+    """
+    composite = carried_by_bodies(
+        model, transforms_of_bodies(model, q), model.inertias, Inertia.zero()
+    )
+    X_0G = Transform(Matrix3.identity(), center_of_mass(model, q))
+    columns = [Force.zero()] * model.nv
+    poses = body_poses(model, q)
+    for i, joint in enumerate(model.joints):
+        X_GB = X_0G.inverse_compose(poses[i])
+        for k, S in joint.subspace(q):
+            columns[k] = columns[k] + X_GB.act(composite[i] @ S)
+    return columns
+
+
+@quantity(
+    'momentum about the centre of mass',
+    'linear [kg m/s], angular [kg m^2/s], root axes',
+    may_overflow=True,
+)
+def centroidal_momentum(model: Model, q: Q, v: V) -> Force:
+    """Linear momentum, and angular momentum about the centre of mass, in axes of the root frame."""
+    motions = motion_of_bodies(model, q, v)
+    momenta = [Y @ motions.velocities[i] for i, Y in enumerate(model.inertias)]
+    carried = carried_by_bodies(model, motions.transforms, momenta, Force.zero())
+    X_0G = Transform(Matrix3.identity(), center_of_mass(model, q))
+    return X_0G.inverse_act(carried[ROOT])
+
+
+@quantity('Jacobian of the centre of mass', '[m/s], root axes; columns as v', name='com_jacobian')
+def center_of_mass_jacobian(model: Model, q: Q) -> list[Vector3]:
+    """Columns of the Jacobian (3, nv) of the centre of mass, in the axes of the root frame.
+
+    Column k is the velocity of the centre of mass for unit velocity k. A velocity S = (v, w) of
+    joint i moves the subtree of body i, with mass m and first moment h; its linear momentum is m v
+    + w x h.
+    """
+    carried = subtree_moments(model, transforms_of_bodies(model, q))
+    scale = 1.0 / total_mass(model)
+    columns = [Vector3.zero()] * model.nv
+    poses = body_poses(model, q)
+    for i, joint in enumerate(model.joints):
+        for k, S in joint.subspace(q):
+            momentum = S.linear * carried[i].mass + S.angular.cross(carried[i].moment)
+            columns[k] = columns[k] + poses[i].rotation @ (momentum * scale)
+    return columns

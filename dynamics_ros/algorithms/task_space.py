@@ -17,8 +17,12 @@ from dynamics_ros.algorithms.forward_kinematics import frame_acceleration
 from dynamics_ros.algorithms.gravity import gravity_torques
 from dynamics_ros.algorithms.inverse_dynamics import coriolis_torques, nonlinear_effects
 from dynamics_ros.algorithms.jacobian import jacobian_columns
-from dynamics_ros.algorithms.linear_algebra.matrices import times_transposed, transposed
-from dynamics_ros.algorithms.linear_algebra.orthogonal import TINY, orthogonalize
+from dynamics_ros.algorithms.linear_algebra.matrices import (
+    TINY,
+    orthogonalize,
+    times_transposed,
+    transposed,
+)
 from dynamics_ros.algorithms.linear_algebra.solve import (
     Factors,
     dot,

@@ -19,7 +19,7 @@ from dynamics_ros.estimation.contact_settings import ContactSettings
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.files import write_files
 from dynamics_ros.identification.uncertainty import Drives, Recorder, identify_drives
-from dynamics_ros.multibody.large_robots import check_size
+from dynamics_ros.multibody.kernel_set import check_size
 from dynamics_ros.robot import Robot
 
 from .outputs import check_path, parameter_values, parameters_text
@@ -59,7 +59,7 @@ class MotionWatch:
         Raises:
             DynamicsRosError: the robot is too large, or of a type that cannot be calibrated.
         """
-        check_size(robot)
+        check_size(robot.model)
         if robot.model.root_joint_nv or any(joint.kind.nv != 1 for joint in robot.model.actuated):
             raise InvalidArgumentError(
                 'robot',

@@ -5,7 +5,6 @@
 Forces are those of the environment on the robot, with the opposite sign of [RD].
 """
 
-from .closing import Stabilized, closed_state
 from .derivatives import (
     ConstrainedDerivatives,
     ConstrainedHybridDerivatives,
@@ -27,21 +26,29 @@ from .dynamics import (
 from .jacobian import (
     constraint_bias,
     constraint_jacobian,
+    operational_space,
     split_forces,
     support_projector,
 )
-from .kinds import ClosedLoop, Constraint, Constraints, Contact
+from .kinds import (
+    ClosedLoop,
+    ConfigurationConstraint,
+    Constraint,
+    Constraints,
+    Contact,
+    LinearConstraint,
+)
 from .loops import (
     Gap,
     PassiveJoints,
+    Stabilized,
+    closed_state,
     forward_dynamics_in_loops,
     gravity_in_loops,
     inverse_dynamics_in_loops,
     loops_of,
     widest_gap,
 )
-from .of_functions import ConfigurationConstraint, LinearConstraint
-from .operational_space import operational_space
 
 __all__ = [
     'ClosedLoop',

@@ -16,7 +16,6 @@ from dynamics_ros.multibody.kernel_methods import Wrenches
 from dynamics_ros.multibody.linear_systems import Array, apply, pseudo_inverse, rank, transposed
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
-from .closing import differentiable
 from .dynamics import (
     Criterion,
     actuated_mask,
@@ -26,7 +25,7 @@ from .dynamics import (
     impact,
 )
 from .jacobian import are_independent, constraint_jacobian, in_kernels, split_forces, stacked
-from .kinds import Constraints, Slopes, constraint_list
+from .kinds import Constraints, Slopes, constraint_list, differentiable
 
 
 class ConstrainedDerivatives(NamedTuple):

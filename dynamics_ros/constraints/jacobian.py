@@ -3,13 +3,13 @@
 """Stacked Jacobian and bias of constraints, and the linear systems that they solve.
 
 Contacts and loops are rows of one kernel, whose options and inputs are stored for each set of
-constraints.
+constraints. Dynamics at an end effector are those of the rows of its Jacobian ([RD] 3.9.2).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,10 +24,16 @@ from dynamics_ros.constraints.kinds import (
     constraint_list,
     places,
 )
-from dynamics_ros.errors import InfeasibleError
+from dynamics_ros.errors import (
+    InfeasibleError,
+    InvalidArgumentError,
+    RankDeficientError,
+    SingularError,
+)
 from dynamics_ros.kernels import Kernel
-from dynamics_ros.multibody.arguments import finite_arrays, finite_together
+from dynamics_ros.multibody.arguments import finite_arrays, finite_together, refuse_overflow
 from dynamics_ros.multibody.linear_systems import (
+    RANK_TOLERANCE,
     Array,
     apply,
     cholesky,
@@ -243,3 +249,71 @@ def support_projector(robot: RigidBodySystem, q: ArrayLike, contacts: Constraint
     # Column k is the nearest velocity to unit velocity k.
     columns, _ = solve_constrained(M[..., None, :, :], J[..., None, :, :], M, np.zeros(J.shape[-2]))
     return transposed(columns)
+
+
+ALL_ROWS = (0, 1, 2, 3, 4, 5)
+EVERY_ROW = '012345'
+
+
+def operational_space(
+    robot: RigidBodySystem, q: ArrayLike, v: ArrayLike, frame: str, rows: Sequence[int] = ALL_ROWS
+) -> tuple[Array, Array, Array]:
+    """Lambda, mu and p of Lambda w-dot + mu + p = F at a frame ([RD] eq. 3.86 to 3.89).
+
+    Args:
+        robot: the robot.
+        q, v: (..., nq), (..., nv).
+        frame: the end effector; its twist is at its origin, in axes of the root frame.
+        rows: m of the six components x y z, rx ry rz; fewer than six if the robot cannot move in
+            all directions.
+
+    Returns:
+        Task inertia Lambda (..., m, m), Coriolis and centrifugal force mu (..., m), gravity force p
+        (..., m).
+
+    Raises:
+        RankDeficientError: the joints cannot move the frame in all rows, so Lambda does not exist.
+        SingularError: a joint moves nothing that has mass or inertia.
+    """
+    kernel = robot.kernel('operational_space', frame, row_digits(rows))
+    Lambda, mu, p, pivots = kernel.call(q, v)
+    check_rank(frame, pivots)
+    refuse_overflow(mu, q=q, v=v)
+    return Lambda, mu, p
+
+
+def row_digits(rows: Sequence[int]) -> str:
+    """Rows of a Jacobian as a string of digits, the option of a kernel.
+
+    Raises:
+        InvalidArgumentError: there is no row, a row does not exist, or a row is repeated.
+    """
+    if rows is ALL_ROWS:
+        return EVERY_ROW
+    chosen = list(rows) if isinstance(rows, Iterable) else []
+    digits = [str(row) for row in chosen if isinstance(row, (int, np.integer))]
+    if not {*digits} <= {*EVERY_ROW} or not 0 < len(chosen) == len(digits) == len({*digits}):
+        raise InvalidArgumentError('rows', repr(rows), f'different numbers of {ALL_ROWS}')
+    return ''.join(digits)
+
+
+def check_rank(frame: str, pivots: Array) -> None:
+    """Check that the rows of a Jacobian are independent.
+
+    Args:
+        frame: name of the frame, for the error.
+        pivots: (..., m) lengths of the orthogonalized rows in the metric of M^-1.
+
+    Raises:
+        RankDeficientError: a row depends on the rows before it.
+        SingularError: a length is not finite.
+    """
+    if are_independent(pivots, RANK_TOLERANCE):
+        return
+    if not np.isfinite(pivots).all():
+        raise SingularError('mass matrix', 'a joint moves nothing that has mass or inertia')
+    needed = pivots.shape[-1]
+    independent = pivots > RANK_TOLERANCE * pivots.max(axis=-1, keepdims=True)
+    smallest_rank = int(independent.sum(axis=-1).min(initial=needed))
+    advice = 'move away from the singularity or choose fewer rows'
+    raise RankDeficientError(f'Jacobian of {frame!r}', smallest_rank, needed, advice)

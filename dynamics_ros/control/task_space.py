@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics_ros.constraints.operational_space import (
+from dynamics_ros.constraints.jacobian import (
     ALL_ROWS,
     EVERY_ROW,
     check_rank,

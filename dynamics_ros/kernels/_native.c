@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// Changes with what the module offers to kernels/calls.py, which refuses another one.
+// Changes with what the module offers to kernels/kernel.py, which refuses another one.
 #define VERSION 2
 
 // Kernels of more arrays, or of more axes, are called through the slow path alone.
@@ -531,10 +531,7 @@ static int execute(PyObject *module) {
   if (!out_keyword || !table_name || !float64 || PyModule_AddType(module, &CallType) ||
       PyModule_AddType(module, &MethodType) || PyModule_AddType(module, &ProgramType))
     return -1;
-  if (PyModule_AddIntMacro(module, VERSION) || PyModule_AddIntMacro(module, MAX_ARRAYS) ||
-      PyModule_AddIntMacro(module, MAX_RANK))
-    return -1;
-  return 0;
+  return PyModule_AddIntMacro(module, VERSION);
 }
 
 static PyModuleDef_Slot slots[] = {

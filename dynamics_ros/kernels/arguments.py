@@ -6,14 +6,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels.graph.symbols import is_symbolic
-from dynamics_ros.kernels.graph.trace import Variable
+from dynamics_ros.kernels.graph.trace import Shape, Variable
 
 Array = NDArray[np.float64]
 
@@ -35,23 +36,10 @@ def as_input(variable: Variable, value: Any) -> Array:
         and value.ndim >= rank
     ):
         return value
-    try:
-        array = np.asarray(value)
-    except ValueError:
-        raise InvalidArgumentError(
-            variable.name, 'rows of different lengths', _expected(variable)
-        ) from None
-    if np.ma.is_masked(value):
-        raise InvalidArgumentError(variable.name, 'masked entries', 'an array without a mask')
-    # bool, signed, unsigned, float; not complex, text, time or object
-    if array.dtype.kind not in 'biuf' and array.size:
-        problem = 'text' if array.dtype.kind in 'US' else f'dtype {array.dtype}'
-        if is_symbolic(value):
-            problem = 'traced values (a function that is traced calls functions, not their kernels)'
-        raise InvalidArgumentError(variable.name, problem, 'real numbers')
+    expected = _expected(variable.shape)
+    array = real_array(variable.name, value, expected)
     if array.shape[array.ndim - rank :] != variable.shape or array.ndim < rank:
-        raise InvalidArgumentError(variable.name, f'shape {array.shape}', _expected(variable))
-    array = array.astype(FLOAT64, copy=False)
+        raise InvalidArgumentError(variable.name, f'shape {array.shape}', expected)
     stride = array.itemsize
     for axis in range(array.ndim - 1, array.ndim - rank - 1, -1):
         if array.strides[axis] != stride:
@@ -60,8 +48,39 @@ def as_input(variable: Variable, value: Any) -> Array:
     return array if array.flags.aligned else array.copy()
 
 
-def _expected(variable: Variable) -> str:
-    return f'shape (..., {", ".join(map(str, variable.shape))})'.replace(', )', ')')
+@lru_cache
+def _expected(shape: Shape) -> str:
+    return f'shape (..., {", ".join(map(str, shape))})'.replace(', )', ')')
+
+
+def real_array(argument: str, value: ArrayLike, expected: str) -> Array:
+    """Return an array of any shape as floats, without loss.
+
+    Args:
+        argument: name of the argument.
+        value: numbers.
+        expected: description of a valid value.
+
+    Raises:
+        InvalidArgumentError: the conversion would lose information, such as for complex numbers;
+            names the argument.
+    """
+    if type(value) is np.ndarray and value.dtype is FLOAT64:
+        return value
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError) as error:
+        problem = 'rows of different lengths' if isinstance(error, ValueError) else 'no numbers'
+        raise InvalidArgumentError(argument, problem, expected) from None
+    if np.ma.is_masked(value):
+        raise InvalidArgumentError(argument, 'masked entries', expected)
+    # bool, signed, unsigned, float; not complex, text, time or object
+    if array.dtype.kind not in 'biuf' and array.size:
+        problem = 'text' if array.dtype.kind in 'US' else f'dtype {array.dtype}'
+        if is_symbolic(value):
+            problem = 'traced values (a traced function may call methods that have a kernel)'
+        raise InvalidArgumentError(argument, problem, 'real numbers')
+    return array.astype(FLOAT64, copy=False)
 
 
 def leading_shape(variables: Sequence[Variable], arrays: Sequence[Array]) -> tuple[int, ...]:

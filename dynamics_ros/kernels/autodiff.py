@@ -31,8 +31,7 @@ from dynamics_ros.kernels.graph.operations import (
     SUBTRACT,
     Operation,
 )
-from dynamics_ros.kernels.graph.trace import Loop, Trace, Variable
-from dynamics_ros.kernels.graph.tracing import trace
+from dynamics_ros.kernels.graph.trace import Loop, Trace, Variable, trace
 
 MODES = ('auto', 'forward', 'reverse')
 
@@ -233,25 +232,7 @@ def _slopes(node: Node) -> tuple[Scalar, ...]:
 
 
 def derivative(traced: Trace, by: str, of: str = 'result', mode: str = 'auto') -> Trace:
-    """Return the trace of the derivative of one output with respect to one input.
-
-    The derivative is taken with respect to coordinates: for a quaternion, its four numbers. The
-    derivative refuses the same inputs as the trace.
-
-    Args:
-        traced: the trace to differentiate.
-        by: name of an input.
-        of: name of an output.
-        mode: 'forward', 'reverse' or 'auto', as for ``jacobian``.
-
-    Returns:
-        A trace of the same inputs; its output ``result`` has the shape of the output followed by
-        the shape of the input.
-
-    Raises:
-        InvalidArgumentError: there is no such input or output, the mode is unknown, or the output
-            is computed by an operation without a derivative, such as a loop.
-    """
+    """Return the trace of `Kernel.derivative`, which refuses the same inputs as the trace."""
     what = f'derivative of {of} by {by}'
     return _differentiated(
         traced, by, of, 'derivative', what, 1, lambda ys, xs: jacobian(ys, xs, mode)

@@ -19,16 +19,14 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from dynamics_ros.kernels import arguments, calls
+from dynamics_ros.kernels import arguments
 from dynamics_ros.kernels.arguments import Array, address
-from dynamics_ros.kernels.graph.trace import Trace
-from dynamics_ros.kernels.graph.tracing import collector_paused
+from dynamics_ros.kernels.graph.trace import Trace, collector_paused
 from dynamics_ros.kernels.llvm import compiler as llvm_compiler
 from dynamics_ros.kernels.llvm.compiler import CompilerUnavailableError, MachineCode
 from dynamics_ros.kernels.llvm.source import emit as trace_module
 from dynamics_ros.kernels.llvm.source import emit_batch, scratch_size
-from dynamics_ros.kernels.process import compile_process
-from dynamics_ros.kernels.process import compile_queue as background
+from dynamics_ros.kernels.process import background
 from dynamics_ros.kernels.python_backend import PlainFunction
 
 QUICK_OPERATIONS = 100_000
@@ -212,16 +210,14 @@ class Compilation:
         trace, started = self.trace, time.perf_counter()
         try:
             llvm_compiler.platform()
-            code = llvm_compiler.linked(compile_process.run(partial(assemble, trace)), ['batch'])
+            code = llvm_compiler.linked(background.run(partial(assemble, trace)), ['batch'])
             self._one_by_one = _Function(trace, code, 1)
         except CompilerUnavailableError as reason:
-            _warn_once(f'kernels run as plain Python, which is slower: {reason}')
+            warn_once(f'kernels run as plain Python, which is slower: {reason}')
         except Exception as reason:
             # Any failure leaves plain Python, which is correct; the compiler thread must go on.
-            _warn_once(f'{trace.name} runs as plain Python, which is slower: {reason}')
+            warn_once(f'{trace.name} runs as plain Python, which is slower: {reason}')
         else:
-            if calls.native is None:
-                _warn_once(f'kernels are called through ctypes, slower: {calls.why_not_native}')
             self.code = code
             # Frees the memory of the plain functions that machine code has replaced.
             self.plain = PlainFunction(trace)
@@ -238,12 +234,13 @@ class Compilation:
                 return
             with collector_paused():
                 ir = emit_batch(trace, target)
-            code = llvm_compiler.compile_module(ir, ['batch'])
+            code = llvm_compiler.linked(llvm_compiler.object_code(lambda: ir), ['batch'])
             self._batches = _Function(trace, code, target.lanes)
         except (CompilerUnavailableError, RuntimeError, OSError, MemoryError) as reason:
             _log.warning('%s computes a batch state by state: %s', trace.name, reason)
 
 
 @lru_cache(maxsize=1024)
-def _warn_once(message: str) -> None:
+def warn_once(message: str) -> None:
+    """Log a warning that was not logged before."""
     _log.warning(message)

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.kernels import arguments, calls
+from dynamics_ros.kernels import arguments
 from dynamics_ros.kernels.arguments import Array
 from dynamics_ros.kernels.graph.trace import Variable
-from dynamics_ros.kernels.kernel import Kernel
+from dynamics_ros.kernels.kernel import Kernel, native
 
 
 class Step(NamedTuple):
@@ -106,7 +106,7 @@ class Program:
 
         None if one of them has no machine code, or without the extension module.
         """
-        if calls.native is None:
+        if native is None:
             return None
         made: list[tuple[int, tuple[NDArray[Any], ...], object]] = []
         for step in self.steps:
@@ -118,7 +118,7 @@ class Program:
                 return None
             arrays = (*step.inputs, *(() if bound is None else (bound,)), *step.outputs)
             made.append((code.address('batch'), arrays, code.token))
-        run: Callable[[], bool] = calls.native.Program(tuple(made))
+        run: Callable[[], bool] = native.Program(tuple(made))
         return run
 
 

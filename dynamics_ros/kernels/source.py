@@ -18,7 +18,7 @@ from dynamics_ros.kernels.graph.operations import (
     SCALAR_FUNCTIONS,
     Operation,
 )
-from dynamics_ros.kernels.graph.trace import Loop, Trace, Variable, cut, part_count
+from dynamics_ros.kernels.graph.trace import Loop, Trace, Variable, cut
 
 INLINE_LENGTH = 40
 """Longest text of a value used once that is written inline where it is used."""
@@ -350,7 +350,7 @@ def _intermediates(
         results: the lines that store the results.
         arrays: the declaration of each input and output by its name.
     """
-    pieces = cut(steps, part_count(len(steps), PART_STEPS))
+    pieces = cut(steps, max(1, -(-len(steps) // PART_STEPS)))
     bodies = [[line for step in piece for line in step.lines] for piece in pieces]
     if len(bodies) == 1:
         return [], bodies[0], list(results), 0

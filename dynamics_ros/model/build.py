@@ -104,7 +104,7 @@ def build_model(
     )
     model = with_ranges_of_followers(model)
     if locked_joints:
-        model, _ = with_locked(model, locked_joints)
+        model = with_locked(model, locked_joints)
     model = replace(model, warnings=(*renamed, *model.warnings))
     for sentence in filter(None, (model.doubt, *model.warnings)):
         LOG.warning('%s', sentence)

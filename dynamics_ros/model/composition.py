@@ -124,8 +124,8 @@ def with_tool(model: Model, tool: Model, at: str, pose: Transform, prefix: str =
     )
 
 
-def with_locked(model: Model, positions: Mapping[str, float]) -> tuple[Model, dict[int, int]]:
-    """Return the model with joints locked at positions, and the body that each body merges into.
+def with_locked(model: Model, positions: Mapping[str, float]) -> Model:
+    """Return the model with joints locked at positions.
 
     Joints that mimic a locked joint are locked with it.
 
@@ -178,8 +178,7 @@ def with_locked(model: Model, positions: Mapping[str, float]) -> tuple[Model, di
         passive_joints=tuple(x for x in model.passive_joints if x in names),
         loops=tuple(x for x in model.loops if bodies[x.frame] != bodies[x.other]),
     )
-    places = {old: body for old, (body, _) in carriers.items()}
-    return with_ranges_of_followers(changed), places
+    return with_ranges_of_followers(changed)
 
 
 def with_ranges_of_followers(model: Model) -> Model:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels.arguments import FLOAT64, broadcast
-from dynamics_ros.kernels.graph.symbols import is_symbolic
+from dynamics_ros.kernels.arguments import real_array as real_array
 from dynamics_ros.model.hardened_xml import MAXIMUM_NUMBER
 from dynamics_ros.spatial import (
     Inertia,
@@ -78,34 +78,6 @@ def check_count(argument: str, value: int, least: int) -> None:
         return
     if not isinstance(value, Integral) or value < least:
         raise InvalidArgumentError(argument, repr(value), f'a whole number, {least} or more')
-
-
-def real_array(argument: str, value: ArrayLike, expected: str) -> NDArray[np.float64]:
-    """Return an array of any shape as floats, without loss.
-
-    Args:
-        argument: name of the argument.
-        value: numbers.
-        expected: description of a valid value.
-
-    Raises:
-        InvalidArgumentError: the conversion would lose information, such as for complex numbers;
-            names the argument.
-    """
-    if type(value) is np.ndarray and value.dtype is FLOAT64:
-        return value
-    try:
-        array = np.asarray(value)
-    except (TypeError, ValueError):
-        array = np.asarray(None)
-    if np.ma.is_masked(value):
-        raise InvalidArgumentError(argument, 'masked entries', expected)
-    if array.dtype.kind not in 'biuf':
-        problem = 'not an array of real numbers'
-        if is_symbolic(value):
-            problem += ' (a function that is traced may call methods that have a kernel)'
-        raise InvalidArgumentError(argument, problem, expected)
-    return array.astype(np.float64, copy=False)
 
 
 def finite_vector(argument: str, value: ArrayLike, size: int) -> NDArray[np.float64]:

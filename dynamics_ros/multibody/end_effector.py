@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Quantities of one frame: its pose as numbers, pose errors, manipulability.
+"""Poses of frames: as numbers, their errors, manipulability, and the tree of links.
 
 ``parameters_of_pose`` is chi_e(q) ([RD] eq. 2.137), ``analytical_jacobian`` its derivative; both
 take any parametrization of ``dynamics_ros.spatial``.
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -169,3 +169,42 @@ def _pose_numbers() -> Kernel:
         return transform_of_rows(X).position_and_quaternion()
 
     return Kernel(trace(numbers, {'X': (4, 4)}, 'pose_numbers', 'numbers of a pose'))
+
+
+Links = tuple[tuple[str, str], ...]
+"""Pairs of parent and child link."""
+
+
+class LinkTree(NamedTuple):
+    """Link tree of a robot.
+
+    Attributes:
+        moving: links that joints move; a base that moves in the world has the parent ''.
+        transforms: the kernel of their poses in their parents; None if no link moves.
+        fixed: links that are fixed to their parents.
+        poses: (n, 4, 4) poses of the fixed links.
+    """
+
+    moving: Links
+    transforms: Kernel | None
+    fixed: Links
+    poses: Array
+
+    @classmethod
+    def of(cls, robot: RigidBodySystem, *, base: bool) -> LinkTree:
+        """Return the tree of a robot.
+
+        Args:
+            robot: the robot; locked joints are fixed.
+            base: whether a moving base is part of it.
+        """
+        model = robot.model
+        links = [model.frame(name) for name in model.body_names]
+        moving = tuple((link.parent, link.name) for link in links if base or link.parent)
+        poses = [link.origin.array() for link in model.fixed_frames]
+        return cls(
+            moving,
+            robot.kernel('link_transforms', 'base' if base else '') if moving else None,
+            tuple((link.parent, link.name) for link in model.fixed_frames),
+            np.reshape(poses, (-1, 4, 4)),
+        )

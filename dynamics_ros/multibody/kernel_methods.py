@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from dynamics_ros.algorithms.quantity import WRENCH_INPUT, Key, define
 from dynamics_ros.errors import FixedAttributeError, InvalidArgumentError
 from dynamics_ros.kernels import Kernel
-from dynamics_ros.kernels.calls import method_of
 from dynamics_ros.kernels.graph.symbols import is_symbolic, symbols
+from dynamics_ros.kernels.kernel import method_of
 from dynamics_ros.model import Model
 from dynamics_ros.model.doubts import LOG
 from dynamics_ros.model.hardened_xml import quoted
@@ -220,8 +220,9 @@ class KernelMethods:
             return
         first = q.reshape(-1, self.nq)[0].tolist()
         for joint in self.model.actuated:
-            if joint.kind.nq == 1:
-                beyond = joint.limits.far_beyond(first[joint.q_indices[0]], joint.kind.units[0])
+            limits, position = joint.limits, first[joint.q_indices[0]]
+            if len(joint.q_indices) == 1 and not limits.lower <= position <= limits.upper:
+                beyond = limits.far_beyond(position, joint.kind.units[0])
                 if beyond:
                     LOG.warning('%s: joint %s is %s', argument, quoted(joint.name), beyond)
                     self._warned = True

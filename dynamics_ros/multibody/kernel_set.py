@@ -9,25 +9,27 @@ last input.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.algorithms.quantity import DEFAULT_REFERENCE, DEFINITIONS, Key, Options, define
-from dynamics_ros.errors import InvalidArgumentError, SingularError
+from dynamics_ros.errors import InvalidArgumentError, SingularError, TooLargeError
 from dynamics_ros.kernels import Kernel, Trace, trace
 from dynamics_ros.kernels.kernel import BACKENDS
-from dynamics_ros.kernels.process import compile_process, disk_cache
-from dynamics_ros.kernels.process.system import FreshLock
+from dynamics_ros.kernels.process import background, disk_cache
 from dynamics_ros.model import ROOT, Model
 from dynamics_ros.multibody.arguments import overflow
 from dynamics_ros.spatial import Inertia, Matrix3, Scalar, Vector3
 
 Array = NDArray[np.float64]
+
+_Entry = TypeVar('_Entry')
 
 INPUT = 'parameters'
 """Name of the last input of kernels that have parameters."""
@@ -93,11 +95,11 @@ class Parameters:
         pairs = enumerate(zip(model.inertias, other.inertias, strict=True))
         return all(a is b for i, (a, b) in pairs if i not in bodies)
 
-    def moved(self, places: Mapping[int, int]) -> Parameters:
-        """Return the same parameters after bodies were renumbered or removed."""
+    def moved(self, before: Model, after: Model) -> Parameters:
+        """Return the same parameters after bodies were renumbered or locked to others."""
         if self.bodies is None:
             return self
-        return self.adjustable(places[body] for body in self.bodies if body in places)
+        return self.adjustable(after.frame(before.body_names[x]).body for x in self.bodies)
 
 
 NO_PARAMETERS = Parameters()
@@ -107,8 +109,8 @@ _UPPER = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
 HUGE = 1e50
 """Products of numbers beyond this may overflow; smaller ones point to a singular mass matrix."""
 
-ROOMS = ('spatial', 'model', 'algorithms', 'multibody')
-"""Folders of this package with the code of traces."""
+SOURCES = disk_cache.sources('spatial', 'model', 'algorithms', 'multibody')
+"""The code of traces."""
 
 MANY = 128
 """Largest number of kept kernels of a quantity with unlimited variants: one for each set of frames
@@ -117,17 +119,53 @@ a later request rebuilds them, mostly from the disk cache.
 """
 
 
+MAX_PAIRS = 100_000
+"""Largest sum over the joints of their squared depth: that of a chain of 66 joints. A humanoid of
+60 joints with hands has less than a tenth.
+"""
+
+PAIRED = frozenset(
+    {'mass_matrix', 'mass_matrix_inverse', 'coriolis', 'forward_dynamics', 'hybrid_dynamics'}
+)
+"""Requestable kernels with entries for pairs of joints on the same path to the root, each of which
+takes work along that path: compiling them took half a gigabyte for a chain of 60 joints and minutes
+for one of 120. Callers that must not block that long, such as a node, use ``check_size`` first.
+"""
+
+
+def is_large(model: Model) -> bool:
+    """Return whether ``check_size`` refuses a robot."""
+    return model.squared_depths > MAX_PAIRS
+
+
+def check_size(model: Model, keys: Iterable[Key] = (('mass_matrix',),)) -> None:
+    """Refuse kernels, each given by its name and options, that are too large to compile.
+
+    Raises:
+        InvalidArgumentError: the robot is too large for one.
+    """
+    if is_large(model) and any(key[0] in PAIRED for key in keys):
+        raise InvalidArgumentError(
+            'robot_description',
+            f'{len(model.depths)} joints, up to {max(model.depths)} of them one behind another, are'
+            ' too many for mass matrices and contacts; poses, gravity and inverse dynamics go on',
+            'fewer, for example by locked_joints',
+        )
+
+
 class _Compiled:
     """Kernels shared by sets whose models differ only in their parameters.
 
     Attributes:
         kernels: by key, not bound to parameters yet.
+        refused: errors by key of kernels that cannot be traced, which takes seconds to find out.
         lock: held while a kernel is traced.
     """
 
     def __init__(self) -> None:
         self.kernels: dict[Key, Kernel] = {}
-        self.lock = FreshLock()
+        self.refused: dict[Key, TooLargeError | SingularError] = {}
+        self.lock = background.FreshLock()
 
 
 def _traced(model: Model, parameters: Parameters, key: Key) -> Trace:
@@ -135,7 +173,7 @@ def _traced(model: Model, parameters: Parameters, key: Key) -> Trace:
     origin = ''
     if all(x not in DEFINITIONS or DEFINITIONS[x].is_of_package for x in key[:2]):
         # The digest covers this package alone.
-        origin = disk_cache.origin((parameters.rest(model), parameters, key), ROOMS)
+        origin = disk_cache.origin((parameters.rest(model), parameters, key), SOURCES)
     stored = disk_cache.read(origin) if origin else None
     if stored is not None:
         found: Trace = pickle.loads(stored)
@@ -203,7 +241,7 @@ class KernelSet:
         kernels: those that were asked for, by key.
         final: calls of those that are ready, by key.
         direct_calls: the same as methods find them by name, frame and reference: see
-            ``kernels.calls.method_of``.
+            ``kernels.kernel.method_of``.
     """
 
     def __init__(
@@ -311,8 +349,14 @@ class KernelSet:
         """Return the kernel of a key, not bound to parameters; compiles it the first time."""
         compiled = self._compiled
         with compiled.lock:
+            if key in compiled.refused:
+                raise copy(compiled.refused[key])  # without the traceback of the first one
             if key not in compiled.kernels:
-                traced = compile_process.run(partial(_traced, self.model, self.parameters, key))
+                try:
+                    traced = background.run(partial(_traced, self.model, self.parameters, key))
+                except (TooLargeError, SingularError) as error:
+                    _kept(compiled.refused, key, copy(error))
+                    raise
                 return _kept(compiled.kernels, key, Kernel(traced, self.backend))
             return compiled.kernels[key]
 
@@ -329,13 +373,13 @@ def _is_limited(key: Key) -> bool:
     return len(key) == 1 or DEFINITIONS[key[0]].options in kinds
 
 
-def _kept(kernels: dict[Key, Kernel], key: Key, kernel: Kernel) -> Kernel:
-    """Add a kernel, unless another thread has; drop the oldest of too many variants."""
-    kernel = kernels.setdefault(key, kernel)
+def _kept(entries: dict[Key, _Entry], key: Key, entry: _Entry) -> _Entry:
+    """Add an entry, unless another thread has; drop the oldest of too many variants."""
+    entry = entries.setdefault(key, entry)
     if not _is_limited(key):
-        for old in [x for x in list(kernels) if x[0] == key[0] and not _is_limited(x)][:-MANY]:
-            kernels.pop(old, None)
-    return kernel
+        for old in [x for x in list(entries) if x[0] == key[0] and not _is_limited(x)][:-MANY]:
+            entries.pop(old, None)
+    return entry
 
 
 def _key_text(key: Key) -> str:

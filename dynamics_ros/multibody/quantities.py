@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from dynamics_ros.algorithms import (
-    centroidal,
     coriolis,
     derivatives,
     energy,
@@ -53,7 +52,6 @@ from dynamics_ros.algorithms.control import (
 )
 from dynamics_ros.algorithms.control.compliance import (
     holding_back,
-    runaway,
     stop,
 )
 from dynamics_ros.algorithms.gravity import gravity_torques

@@ -252,23 +252,14 @@ class RigidBodySystem(WrittenMethods):
             UnknownJointError: no such joint.
             InvalidArgumentError: a joint without one coordinate of its own, or no finite position.
         """
-        _, places = composition.with_locked(self.model, positions)
-        return self._composed(lambda model: composition.with_locked(model, positions)[0], places)
+        return self._composed(lambda model: composition.with_locked(model, positions))
 
-    def _composed(
-        self: _Kind, change: Callable[[Model], Model], places: Mapping[int, int] | None = None
-    ) -> _Kind:
-        """Return the robot of a changed model, applying the change with and without the payload.
-
-        Args:
-            change: makes the changed model.
-            places: new index of each remaining body; None if all keep theirs.
-        """
-        model, before = change(self.model), self._kernel_set.parameters
-        bare = model
+    def _composed(self: _Kind, change: Callable[[Model], Model]) -> _Kind:
+        """Return the robot of a changed model, applying the change with and without the payload."""
+        bare = model = change(self.model)
         if self._without_payload is not self.model:
             bare = replace(model, inertias=change(self._without_payload).inertias)
-        return self._remade(model, bare, before if places is None else before.moved(places))
+        return self._remade(model, bare, self._kernel_set.parameters.moved(self.model, model))
 
     def _remade(
         self: _Kind, model: Model, without_payload: Model, parameters: Parameters | None = None

@@ -19,7 +19,7 @@ from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, NoModelE
 from dynamics_ros.estimation import ContactPipeline, ExternalTorques
 from dynamics_ros.estimation.contact_estimators import adaptation_off
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.multibody.large_robots import check_size, is_large
+from dynamics_ros.multibody.kernel_set import check_size, is_large
 from dynamics_ros.nodes.contact_location import ContactLocalization
 from dynamics_ros.nodes.context import Component, RobotContext
 from dynamics_ros.nodes.outputs import LATCHED, FrameOutputs, Output, Publication
@@ -226,7 +226,7 @@ class Contact(Component[ContactParameters]):
         """Build the estimators for a robot, and compile their kernels."""
         if not robot.nv:
             raise InvalidArgumentError('robot', 'nothing of it moves', 'a joint that feels')
-        check_size(robot)
+        check_size(robot.model)
         pipeline = ContactPipeline(robot, self.values, robot.tool_frame)
         topic_names(pipeline.frames)
         pipeline.compile()
@@ -270,7 +270,7 @@ class Contact(Component[ContactParameters]):
         if values.base.imu_topic and not values.feet.frames:
             raise InvalidArgumentError('feet.frames', 'none', 'the feet, with base.imu_topic')
         built = self.context.built
-        if built is not None and built.robot.nv and not is_large(built.robot):
+        if built is not None and built.robot.nv and not is_large(built.robot.model):
             # Building the estimators checks the values; ``prepare`` compiles their kernels.
             ContactPipeline(built.robot, values, built.robot.tool_frame)
 

@@ -24,8 +24,8 @@ from dynamics_ros.constraints import PassiveJoints, widest_gap
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, NoModelError
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.estimation.samples.state_buffer import StateBuffer
-from dynamics_ros.kernels.process.system import give_back
-from dynamics_ros.multibody.large_robots import check_kernels
+from dynamics_ros.kernels.process.background import give_back
+from dynamics_ros.multibody.kernel_set import check_size
 from dynamics_ros.nodes.inputs import RobotInputs
 from dynamics_ros.nodes.outputs import LATCHED, Plan, Publication
 from dynamics_ros.nodes.parameters import ParameterSet
@@ -531,7 +531,7 @@ class RobotContext:
             DynamicsRosError: the error of the function, or too many requests are waiting.
         """
         needed = frozenset(kernels)
-        check_kernels(robot, needed)
+        check_size(robot.model, needed)
         ready, threads = robot.has_kernels(needed), self.threads
         if ready and not takes_long:
             return function()

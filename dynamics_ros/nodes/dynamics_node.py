@@ -30,7 +30,7 @@ from dynamics_ros.estimation.contact_settings import EffortSettings
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.estimation.samples.sample_filter import SampleFilter
 from dynamics_ros.kernels import Kernel
-from dynamics_ros.multibody.large_robots import check_size, is_large
+from dynamics_ros.multibody.kernel_set import check_size, is_large
 from dynamics_ros.nodes.context import RobotContext
 from dynamics_ros.nodes.lifecycle import CommandingComponent, ManagedNode
 from dynamics_ros.nodes.load import gravity_in_root
@@ -172,7 +172,7 @@ class PayloadAction(LoadAction[PayloadEstimate]):
         if request.frame:
             frame = self.context.names.required_frame(robot, request.frame, 'frame')
         duration = self.checked_duration(request.duration, DURATION)
-        check_size(robot)
+        check_size(robot.model)
         bare = robot.with_payload(None)
         noise = per_velocity(bare, effort.noise, 'effort.noise')
         identifier = PayloadIdentifier(
@@ -328,7 +328,7 @@ class Dynamics(CommandingComponent[DynamicsParameters, Output]):
         if self._prepared is None:
             return ()
         robot = self._prepared.robot
-        names = () if is_large(robot) else ('forward_dynamics', *TERMS)
+        names = () if is_large(robot.model) else ('forward_dynamics', *TERMS)
         return [partial(robot.kernel, name) for name in ('inverse_dynamics', *names)]
 
     def details(self) -> dict[str, str]:

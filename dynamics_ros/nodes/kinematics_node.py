@@ -17,8 +17,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 from dynamics_ros.algorithms.quantity import Reference
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.multibody.end_effector import manipulability
-from dynamics_ros.multibody.link_tree import Links, LinkTree
+from dynamics_ros.multibody.end_effector import Links, LinkTree, manipulability
 from dynamics_ros.nodes.context import Component, KernelKey, RobotContext
 from dynamics_ros.nodes.inverse_kinematics import InverseKinematicsService, MoveItServices, warm_up
 from dynamics_ros.nodes.outputs import (

@@ -20,7 +20,7 @@ from dynamics_ros.errors import (
     UnknownFrameError,
 )
 from dynamics_ros.kernels import call_path
-from dynamics_ros.kernels.process import compile_process
+from dynamics_ros.kernels.process import background
 from dynamics_ros.model import build_model
 from dynamics_ros.model.description import Loop, RobotDescription
 from dynamics_ros.model.formats import read_any
@@ -220,7 +220,7 @@ def make_robot(request: RobotRequest, latest: Built | None = None) -> Built:
     else:
         if latest is not None:
             # Compile in another process, so that messages of the current robot are not delayed.
-            compile_process.enable()
+            background.enable_process()
         given, joints = request.description, parameters.locked_joints
         if isinstance(given, DescriptionFile):
             description = given.read()

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from dynamics_ros.kernels.process import compile_process, disk_cache
+from dynamics_ros.kernels.process import background, disk_cache
 
 
 @pytest.fixture(autouse=True)
@@ -17,4 +17,4 @@ def _nothing_is_kept(monkeypatch):
 @pytest.fixture(autouse=True)
 def _compiled_in_this_process():
     # Another file may have asked for a robot as nodes do, which has it done in a process apart.
-    compile_process.disable()
+    background.disable_process()

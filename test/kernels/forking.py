@@ -20,7 +20,7 @@ import numpy as np
 
 from dynamics_ros import Robot
 from dynamics_ros.kernels import Kernel, trace
-from dynamics_ros.kernels.process import compile_queue as background
+from dynamics_ros.kernels.process import background
 
 URDF = """<robot name="pendulum"><link name="base"/><link name="rod">
 <inertial><mass value="1"/><origin xyz="0.1 0 0"/>

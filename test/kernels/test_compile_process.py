@@ -16,8 +16,8 @@ import pytest
 
 from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.kernels.process import compile_process
-from dynamics_ros.kernels.process.compile_process import enable, run
+from dynamics_ros.kernels.process import background
+from dynamics_ros.kernels.process.background import enable_process, run
 
 MAIN = os.getpid()
 ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
@@ -29,9 +29,9 @@ def _enabled(monkeypatch):
     folder = str(Path(__file__).parent)
     monkeypatch.setenv('PYTHONPATH', os.pathsep.join([folder, *filter(None, sys.path)]))
     monkeypatch.setenv('ASKING', str(MAIN))
-    enable()
+    enable_process()
     yield
-    compile_process.disable()
+    background.disable_process()
 
 
 def beside(function):
@@ -77,8 +77,8 @@ def test_a_process_that_was_killed_is_replaced():
 
 @pytest.mark.parametrize('root_joint', ['fixed', 'floating'])
 def test_kernels_from_there_are_those_from_here(root_joint, monkeypatch):
-    answer, asked = compile_process._answer, []
-    monkeypatch.setattr(compile_process, '_answer', lambda x: asked.append(x) or answer(x))
+    answer, asked = background._answer, []
+    monkeypatch.setattr(background, '_answer', lambda x: asked.append(x) or answer(x))
     there, here = (Robot.from_urdf(ARM, root_joint=root_joint) for _ in range(2))
     names = 'inverse_dynamics', 'forward_dynamics', 'mass_matrix'
     rng = np.random.default_rng(3)

@@ -54,7 +54,7 @@ def compiled(monkeypatch):
 
 
 def twice():
-    code = llvm_compiler.compile_module(TWICE, ['twice'])
+    code = llvm_compiler.linked(llvm_compiler.object_code(lambda: TWICE), ['twice'])
     function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(code.address('twice'))
     return function(21)
 
@@ -239,7 +239,25 @@ def test_without_cache_or_sources_nothing_is_kept(folder, traced, monkeypatch, w
     if without == 'cache':
         monkeypatch.setenv(disk_cache.VARIABLE, 'off')
     else:
-        monkeypatch.setattr(disk_cache, '_code', lambda rooms: '')
+        monkeypatch.setattr(disk_cache, '_OWN', '')
     for _ in range(2):
         assert np.isfinite(arm().gravity(Q)).all()
     assert traced == ['gravity', 'gravity']
+
+
+def test_sources_that_are_replaced_do_not_change_what_is_loaded(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(disk_cache, 'PACKAGE', tmp_path)
+    room = tmp_path / 'kernels'
+    room.mkdir()
+    (room / 'a.py').write_text('x = 1')
+    loaded, key = disk_cache.sources('kernels'), disk_cache.origin('a robot')
+    assert disk_cache.sources('kernels') == loaded != ''
+    os.utime(room / 'a.py', (1000, 1000))
+    touched = disk_cache.sources('kernels')
+    (room / '.#a.py').symlink_to('nowhere')
+    assert disk_cache.sources('kernels') == touched != loaded
+    (room / 'a.py').write_text('x = 22')
+    os.utime(room / 'a.py', (1000, 1000))
+    assert disk_cache.sources('kernels') not in (loaded, touched)
+    assert disk_cache.origin('a robot') == key, 'of the sources that are loaded'
+    assert disk_cache.origin('a robot', touched) not in (key, disk_cache.origin('a robot', loaded))

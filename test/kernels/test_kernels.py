@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import Expression, Kernel, PlainFunction, llvm_ir, select, trace
-from dynamics_ros.kernels.graph.tracing import Graph
+from dynamics_ros.kernels.graph.trace import Graph
 from dynamics_ros.kernels.llvm.dialect import typed_pointers
 
 # Folding reassociates and machine code fuses a*b + c, each an error of some units in the last

@@ -13,11 +13,10 @@ from c_library import everything
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import Kernel, compilation, select, trace
-from dynamics_ros.kernels.graph.trace import BATCH_PART_STEPS, PART_STEPS
 from dynamics_ros.kernels.llvm import compiler as llvm_compiler
-from dynamics_ros.kernels.llvm import sincos as llvm_sincos
+from dynamics_ros.kernels.llvm import runtime as llvm_runtime
 from dynamics_ros.kernels.llvm import source as llvm_source
-from dynamics_ros.kernels.llvm.line import sincos_name
+from dynamics_ros.kernels.llvm.line import BATCH_PART_STEPS, PART_STEPS, sincos_name
 
 LANES = llvm_compiler.platform().lanes
 
@@ -153,10 +152,10 @@ def angles_of(kind):
     if kind == 'of a joint':
         return rng.uniform(-2 * np.pi, 2 * np.pi, 1500)
     if kind == 'after many turns':
-        return rng.uniform(-llvm_sincos.LIMIT, llvm_sincos.LIMIT, 1000)
+        return rng.uniform(-llvm_runtime.LIMIT, llvm_runtime.LIMIT, 1000)
     if kind == 'beyond the limit':
         return np.concatenate(
-            [rng.uniform(1.0, 100.0, 200) * llvm_sincos.LIMIT, 10.0 ** rng.uniform(7, 60, 100)]
+            [rng.uniform(1.0, 100.0, 200) * llvm_runtime.LIMIT, 10.0 ** rng.uniform(7, 60, 100)]
         )
     if kind == 'tiny':
         return np.concatenate([10.0 ** rng.uniform(-307, -3, 500), [5e-324, 0.0]])

@@ -13,7 +13,8 @@ from arm import ARM
 from patience import PATIENCE
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.kernels import Copy, Kernel, Program, Step, calls, trace
+from dynamics_ros.kernels import Copy, Kernel, Program, Step, program, trace
+from dynamics_ros.kernels import kernel as machine_code
 
 pytest.importorskip('llvmlite')
 
@@ -24,7 +25,8 @@ def traced_twice():
 
 @pytest.fixture
 def no_extension(monkeypatch):
-    monkeypatch.setattr(calls, 'native', None)
+    for module in (machine_code, program):
+        monkeypatch.setattr(module, 'native', None)
 
 
 class TestWithoutExtension:
@@ -61,8 +63,8 @@ import logging
 logging.basicConfig(level=logging.INFO)
 import numpy as np
 from dynamics_ros import Robot
-from dynamics_ros.kernels import calls
-assert calls.native is None
+from dynamics_ros.kernels import kernel
+assert kernel.native is None
 robot, plain = (Robot.from_urdf({str(ARM)!r}, backend=x) for x in ('llvm', 'python'))
 q, frame = robot.neutral() + 0.1, robot.frame_names[-1]
 for name, arguments in (('inverse_dynamics', (q, q, q)), ('jacobian', (q, frame, 'local'))):
@@ -89,15 +91,15 @@ def test_a_robot_without_the_extension_says_so_once_and_is_right():
     assert done.stderr.count('kernels are called through ctypes') == 1
 
 
-@pytest.mark.skipif(calls.native is None, reason=calls.why_not_native)
+@pytest.mark.skipif(machine_code.native is None, reason=machine_code.why_not_native)
 class TestExtension:
     def test_is_the_one_of_these_sources(self):
         """A failure here means that the extension is to be built anew: scripts/setup."""
-        assert calls.native.VERSION == calls.VERSION
+        assert machine_code.native.VERSION == machine_code.VERSION
 
     def test_an_object_without_calls_runs_the_function(self):
         class Plain:
-            @calls.method_of
+            @machine_code.method_of
             def size(self, x, frame='tip'):
                 return len(x), frame
 
@@ -112,12 +114,12 @@ def test_an_extension_that_does_not_fit_is_not_used(monkeypatch):
     def fails(error):
         raise error
 
-    other = types.SimpleNamespace(VERSION=calls.VERSION + 1)
+    other = types.SimpleNamespace(VERSION=machine_code.VERSION + 1)
     for load, said in (
         (lambda _: fails(ImportError('of another NumPy')), 'of another NumPy'),
         (lambda _: fails(RuntimeError('of another ABI')), 'of another ABI'),
         (lambda _: other, 'another version'),
     ):
         monkeypatch.setattr(importlib, 'import_module', load)
-        module, reason = calls._loaded()
+        module, reason = machine_code._loaded()
         assert module is None and said in reason

@@ -16,7 +16,7 @@ from tolerances import EXACT
 from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError, SingularError
 from dynamics_ros.kernels import Kernel, PlainFunction, compile, derivative, jacobian, select, trace
-from dynamics_ros.kernels.graph.tracing import Graph
+from dynamics_ros.kernels.graph.trace import Graph
 
 MODES = ('forward', 'reverse', 'auto')
 

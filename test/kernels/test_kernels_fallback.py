@@ -26,7 +26,7 @@ def traced_affine():
 
 @pytest.fixture(autouse=True)
 def _nothing_was_said_yet():
-    compilation._warn_once.cache_clear()
+    compilation.warn_once.cache_clear()
 
 
 def assert_plain(caplog, reason):

@@ -7,13 +7,14 @@ from __future__ import annotations
 import copy
 import decimal
 import inspect
+import pickle
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from dynamics_ros import Robot, constraints, control
+from dynamics_ros import Robot, constraints, control, errors
 from dynamics_ros.errors import (
     DynamicsRosError,
     FixedAttributeError,
@@ -244,3 +245,20 @@ def test_attributes_that_no_class_declares_are_refused(kind):
             other.gravity = (0.0, 0.0, 0.0)
     robot.gravity = lambda q: 0.0 * q
     np.testing.assert_array_equal(robot.gravity(Q), 0.0)
+
+
+@pytest.mark.parametrize(
+    'error',
+    [
+        errors.TooLargeError('arm: mass_matrix', 5),
+        errors.RankDeficientError('J', 1, 2, 'choose fewer rows'),
+        errors.UnknownFrameError('frame', 'tol', ['tool']),
+        errors.UnknownOptionError('toleranc', ['tolerance']),
+        errors.InfeasibleError('they contradict each other', 0.1),
+    ],
+)
+def test_errors_reach_another_process(error):
+    for same in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
+        assert type(same) is type(error)
+        assert str(same) == str(error)
+        assert vars(same) == vars(error)

@@ -9,7 +9,7 @@ constant is a plain Python float.
 Of each pair of opposite values only one is stored and the other is its negation. Negations are
 pulled out through products, sums and odd functions, so that signs cancel and ``a - b`` shares a
 node with ``b - a``. A quotient is a product with a reciprocal, which divisions by the same number
-share. `tracing.lower` turns the normal form into the cheapest instructions.
+share. `trace.lower` turns the normal form into the cheapest instructions.
 """
 
 from __future__ import annotations

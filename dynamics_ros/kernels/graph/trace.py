@@ -2,28 +2,54 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traces: straight lines of scalar operations with named and shaped inputs and outputs.
 
-Sine and cosine are computed for many angles at once, so `steps` groups independent angles: first
-everything that the angles need, then all their sines and cosines, then the rest in its own order.
-Compile time grows faster than linearly with the length of a function, so a long trace becomes
-several functions, the parts, which pass values through memory.
+`trace` runs a function of scalars once on symbols to record its operations. The graph keeps one
+node for each pair of opposite values and writes quotients as products with reciprocals. Lowering
+fuses these back into single instructions and drops unused ones. A loop, whose iteration count is
+known only when the kernel runs, is a trace within the trace.
 """
 
 from __future__ import annotations
 
+import gc
+import keyword
 import math
+import operator
 import pickle
 import zlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.computed_once import computed_once
-from dynamics_ros.kernels.graph.operations import COS, ELEMENT, INPUT, SIN, Operation
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.kernels.graph.expression import (
+    Condition,
+    Expression,
+    Node,
+    NormalForm,
+    Operand,
+    Scalar,
+    select,
+)
+from dynamics_ros.kernels.graph.operations import (
+    ADD,
+    DIVIDE,
+    ELEMENT,
+    INPUT,
+    MULTIPLY,
+    NEGATE,
+    RECIPROCAL,
+    SUBTRACT,
+    Operation,
+)
+
+_Item = TypeVar('_Item')
 
 Shape = tuple[int, ...]
 
@@ -155,96 +181,318 @@ class Loop(Operation):
     limit: int
 
 
-T = TypeVar('T')
-
-PART_STEPS = 500
-"""Steps of a part; smaller parts cost loads and stores, larger ones compile time, and run time
-where the code is large.
-"""
-
-BATCH_PART_STEPS = 2000
-"""Steps of a part that computes vectors of states, whose loads and stores are larger."""
-
-
-@dataclass(frozen=True)
-class Angles:
-    """A step that computes the sines and cosines of several positions.
-
-    Attributes:
-        positions: positions of the angles.
-        first: number of angles in earlier steps.
-    """
-
-    positions: tuple[int, ...]
-    first: int
-
-
-Step = int | Angles
-"""Position of a single instruction, or a group of angles."""
-
-Part = Sequence[Step]
-"""Steps that form one function."""
-
-
-def steps(nodes: Sequence[Instruction], width: int) -> list[Step]:
-    """Return the steps of a trace in order: angles grouped, other instructions one by one.
-
-    Args:
-        nodes: the trace.
-        width: the largest number of angles in a step.
-    """
-    levels = _angle_levels(nodes)
-    ordered: list[Step] = []
-    placed = [node.operation in (INPUT, SIN, COS) for node in nodes]
-    angles = 0
-    for level in levels:
-        for position in _needed_first(nodes, level, placed):
-            placed[position] = True
-            ordered.append(position)
-        for start in range(0, len(level), width):
-            ordered.append(Angles(tuple(level[start : start + width]), angles))
-            angles += len(level[start : start + width])
-    ordered += [i for i, done in enumerate(placed) if not done]
-    return ordered
-
-
-def part_count(steps_of_all_kinds: int, size: int) -> int:
-    """Return the number of parts for a number of steps."""
-    return max(1, -(-steps_of_all_kinds // size))
-
-
-def cut(items: Sequence[T], count: int) -> list[Sequence[T]]:
+def cut(items: Sequence[_Item], count: int) -> list[Sequence[_Item]]:
     """Return a sequence cut into a number of pieces of about equal length."""
     cuts = [len(items) * i // count for i in range(count + 1)]
     return [items[a:b] for a, b in pairwise(cuts)]
 
 
-def _angle_levels(nodes: Sequence[Instruction]) -> list[list[int]]:
-    """Return the angles of sines and cosines by level; a level needs only earlier levels."""
-    depth: list[int] = []
-    levels: list[dict[int, None]] = []
-    for operation, operands in nodes:
-        deepest = 0
-        if operation is not INPUT:
-            deepest = max([depth[x] for x in operands if isinstance(x, int)], default=0)
-        if operation in (SIN, COS):
-            if deepest == len(levels):
-                levels.append({})
-            levels[deepest][int(operands[0])] = None
-            deepest += 1
-        depth.append(deepest)
-    return [list(level) for level in levels]
+def lower(
+    outputs: Sequence[Operand], inputs: Sequence[Instruction]
+) -> tuple[list[Instruction], list[int | float]]:
+    """Return the instructions that compute some values, and the position of each value.
+
+    Args:
+        outputs: nodes of one graph, and constants.
+        inputs: the instruction of each symbol of the graph; symbols are its first nodes.
+    """
+    nodes = _needed(outputs)
+    uses: dict[int, int] = dict.fromkeys([node.index for node in nodes], 0)
+    for node in nodes:
+        for operand in node.operands:
+            if operand.__class__ is not float:
+                uses[operand.index] += 1  # type: ignore[union-attr]
+    for output in outputs:
+        if isinstance(output, Node):
+            uses[output.index] += 1
+
+    # The cheapest instructions skip some nodes, such as negations.
+    chosen: dict[int, tuple[Operation, tuple[Operand, ...]]] = {}
+    alive = {output.index for output in outputs if isinstance(output, Node)}
+    for node in reversed(nodes):
+        if node.index in alive and node.operation is not INPUT:
+            operation, operands = chosen[node.index] = _cheapest(node, uses)
+            alive.update([x.index for x in operands if x.__class__ is not float])  # type: ignore[union-attr]
+    instructions = list(inputs)
+    position = {i: i for i in range(len(inputs))}
+    for index in reversed(chosen):
+        operation, operands = chosen[index]
+        position[index] = len(instructions)
+        found = [x if x.__class__ is float else position[x.index] for x in operands]  # type: ignore[union-attr]
+        instructions.append(Instruction(operation, tuple(found)))
+    return instructions, [position[x.index] if isinstance(x, Node) else x for x in outputs]
 
 
-def _needed_first(
-    nodes: Sequence[Instruction], angles: Sequence[int], placed: Sequence[bool]
-) -> list[int]:
-    """Return the instructions that some angles need and have no position yet, operands first."""
-    needed: set[int] = set()
-    waiting = list(angles)
-    while waiting:
-        position = waiting.pop()
-        if not placed[position] and position not in needed:
-            needed.add(position)
-            waiting += [x for x in nodes[position].operands if isinstance(x, int)]
-    return sorted(needed)
+def depends(outputs: Sequence[Operand], first: int) -> bool:
+    """Return whether any value depends on a symbol with index ``first`` or higher."""
+    return any(node.operation is INPUT and node.index >= first for node in _needed(outputs))
+
+
+def _needed(outputs: Sequence[Operand]) -> list[Node]:
+    """Return the nodes that the outputs depend on, operands first."""
+    roots = [x for x in outputs if isinstance(x, Node)]
+    if not roots:
+        return []
+    nodes = roots[0].graph.nodes
+    needed = bytearray(len(nodes))
+    for root in roots:
+        needed[root.index] = 1
+    for i in range(len(nodes) - 1, -1, -1):
+        if needed[i]:
+            for operand in nodes[i].operands:
+                if operand.__class__ is not float:
+                    needed[operand.index] = 1  # type: ignore[union-attr]
+    return [node for node, is_needed in zip(nodes, needed) if is_needed]
+
+
+def _cheapest(node: Node, uses: dict[int, int]) -> tuple[Operation, tuple[Operand, ...]]:
+    """Return the cheapest operation and operands that compute a node."""
+    operation, operands = node.operation, node.operands
+    if operation is NEGATE:
+        inside = cast(Node, operands[0])
+        a, b = inside.operands if len(inside.operands) == 2 else (inside, inside)
+        if inside.operation is SUBTRACT:
+            return SUBTRACT, (b, a)
+        if isinstance(b, float):
+            if inside.operation is ADD:
+                return SUBTRACT, (-b, a)
+            if inside.operation is MULTIPLY and not _is_reciprocal(a):
+                return MULTIPLY, (a, -b)
+    elif operation is ADD:
+        a, b = operands
+        if isinstance(b, float) and b < 0.0:
+            return SUBTRACT, (a, -b)
+    elif operation is MULTIPLY:
+        a, b = operands
+        # A reciprocal that only this product uses becomes one division instead of two steps.
+        if _is_reciprocal(b) and uses[cast(Node, b).index] == 1:
+            return DIVIDE, (a, *cast(Node, b).operands)
+        if _is_reciprocal(a) and uses[cast(Node, a).index] == 1:
+            return DIVIDE, (b, *cast(Node, a).operands)
+    return operation, operands
+
+
+def _is_reciprocal(operand: Operand) -> bool:
+    return isinstance(operand, Node) and operand.operation is RECIPROCAL
+
+
+Body = Callable[..., tuple[Sequence[Scalar], Condition | Scalar]]
+
+
+class _Place(int):
+    """The index of a captured value among those of a loop."""
+
+
+class Graph(NormalForm):
+    """Graph of one trace: nodes in normal form, including loops."""
+
+    __slots__ = ()
+
+    def repeat(
+        self, body: Body, initial: Sequence[Scalar], limit: int, captured: Sequence[Any]
+    ) -> list[Scalar]:
+        """Return the state after the iterations of a loop, at least one.
+
+        Args:
+            body: one iteration: takes the state, a list, and the captured values; returns the next
+                state and whether to continue: a condition, a bool, or a number above zero.
+            initial: the initial state.
+            limit: the largest number of iterations.
+            captured: other values that the body needs: numbers, expressions or nested lists of
+                them. The body can use no other expressions of the graph.
+        """
+        limit = operator.index(limit)
+        if limit < 1:
+            raise ValueError(f'a loop of {limit} turns; at least one is expected')
+        places: dict[int, int] = {}
+        values: list[Operand] = []
+
+        def place(value: Any) -> Any:
+            """Return a captured value with expressions replaced by their indices; numbers stay."""
+            if isinstance(value, (list, tuple)):
+                return [place(x) for x in value]
+            if hasattr(value, 'tolist'):
+                return place(value.tolist())
+            if not isinstance(value, Expression):
+                return value
+            if value.index not in places:
+                places[value.index] = len(values)
+                values.append(self.operand(value))
+            return _Place(places[value.index])
+
+        placed = [place(x) for x in captured]
+        turn = _traced_turn(body, len(initial), len(values), placed)
+        loop = Loop(
+            name='loop',
+            arity=len(initial) + len(values),
+            evaluate=_unknown,
+            python='',
+            c='',
+            llvm=(),
+            body=turn,
+            limit=limit,
+        )
+        operands = (*[self.result(x, 'initial') for x in initial], *values)
+        names = [x.index if isinstance(x, Node) else repr(x) for x in operands]
+        key = (Loop, limit, *_signature(turn), None, *names)
+        node = self.stored(key, loop, operands, Node)
+        return [self.node(ELEMENT, node, float(i)) for i in range(len(initial))]
+
+
+def _traced_turn(body: Body, states: int, values: int, captured: Sequence[Any]) -> Trace:
+    """Return one iteration as a trace."""
+    graph = Graph()
+    state = [graph.symbol() for _ in range(states)]
+    symbols = [graph.symbol() for _ in range(values)]
+    origins = [Instruction(INPUT, (0, i)) for i in range(states)]
+    origins += [Instruction(INPUT, (1, i)) for i in range(values)]
+
+    def filled(value: Any) -> Any:
+        if isinstance(value, list):
+            return [filled(x) for x in value]
+        return symbols[value] if isinstance(value, _Place) else value
+
+    following, go_on = body(list(state), *[filled(x) for x in captured])
+    if len(following) != states:
+        raise ValueError(f'a next state of {len(following)} values; {states} are expected')
+    if isinstance(go_on, Expression):
+        go_on = (-go_on).less(0.0)
+    elif not isinstance(go_on, Condition):
+        go_on = go_on > 0.0
+    results = [graph.result(x, 'body') for x in following]
+    results.append(graph.result(select(go_on, 1.0, 0.0), 'body'))
+    nodes, found = lower(results, origins)
+    return Trace(
+        'turn',
+        'a turn of a loop',
+        (Variable('state', (states,)), Variable('captured', (values,))),
+        (Variable('next', (states,)), Variable('go_on', ())),
+        tuple(nodes),
+        tuple(found),
+    )
+
+
+def _signature(turn: Trace) -> tuple[object, ...]:
+    """Return a key shared by equal bodies; constants appear as text, positions as integers."""
+    steps = [(operation, *map(repr, operands)) for operation, operands in turn.nodes]
+    return (*steps, *map(repr, turn.results))
+
+
+def _unknown(*operands: float) -> float:
+    """Return no value: a loop is not folded, even if all of its operands are constants."""
+    return math.nan
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Pause garbage collection, which would take half of the time on a growing graph."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()
+
+
+@collector_paused()
+def trace(
+    function: Callable[..., Any],
+    inputs: Mapping[str, int | Shape],
+    name: str,
+    description: str = '',
+    unit_quaternions: Iterable[tuple[int, int]] = (),
+    finite_results: Callable[[dict[str, Any]], Exception] | None = None,
+    bound: bool = False,
+) -> Trace:
+    """Trace a function: run it once on symbols and record its operations.
+
+    Args:
+        function: takes one argument per input, in order: an `Expression` for shape (), a
+            list for one axis, nested lists for more. Returns a scalar, a nested list, or a dict of
+            these by output name.
+        inputs: shape of each input by name; an int n is the shape (n,).
+        name: a Python identifier, the name of the printed function.
+        description: one line for the header of printed code.
+        unit_quaternions: index of an input, and of the first of four elements in it, for each
+            quaternion: a kernel of the trace refuses one that is not of length 1.
+        finite_results: makes the error that a kernel raises from a state with a NaN or infinite
+            result; without it such results are returned.
+        bound: whether the last input is one that a kernel binds to an array (see
+            `Kernel.bound_to`); the trace omits it if nothing depends on it.
+
+    Raises:
+        InvalidArgumentError: a name or shape cannot be printed, or the results are ragged.
+        TooLargeError: the function takes more operations than a trace may have.
+        TypeError: the function branches on a traced value.
+    """
+    if not isinstance(inputs, Mapping):
+        expected = 'a mapping of names to shapes, such as {"q": 7, "scale": ()}'
+        raise InvalidArgumentError('inputs', f'a {type(inputs).__name__}', expected)
+    for identifier in (name, *inputs):
+        if not (
+            isinstance(identifier, str)
+            and identifier.isidentifier()
+            and not keyword.iskeyword(identifier)
+        ):
+            raise InvalidArgumentError('name', f'{identifier!r} given', 'a Python identifier')
+    variables = tuple(Variable(key, _shape(key, shape)) for key, shape in inputs.items())
+    graph = Graph(description or name)
+    origins: list[Instruction] = []
+    symbols = []
+    for argument, variable in enumerate(variables):
+        elements = iter([graph.symbol() for _ in range(variable.size)])
+        origins += [Instruction(INPUT, (argument, i)) for i in range(variable.size)]
+        symbols.append(_nested(elements, variable.shape))
+
+    returned = function(*symbols)
+    named = returned if isinstance(returned, Mapping) else {'result': returned}
+    outputs = []
+    values: list[Operand] = []
+    for key, value in named.items():
+        shape, flat = _flattened(value, str(key))
+        outputs.append(Variable(str(key), shape))
+        values += [graph.result(x, str(key)) for x in flat]
+    if bound and not depends(values, len(origins) - variables[-1].size):
+        bound, variables = False, variables[:-1]
+        del origins[sum(x.size for x in variables) :]
+    nodes, results = lower(values, origins)
+    return Trace(
+        name,
+        description,
+        variables,
+        tuple(outputs),
+        tuple(nodes),
+        tuple(results),
+        tuple(unit_quaternions),
+        finite_results,
+        bound,
+    )
+
+
+def _shape(name: str, shape: Any) -> Shape:
+    sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    if not all(isinstance(size, (int, np.integer)) and size >= 0 for size in sizes):
+        expected = 'a whole number of elements, or a tuple of these; () is a scalar'
+        raise InvalidArgumentError('inputs', f'{shape!r} as the shape of {name}', expected)
+    return tuple(map(int, sizes))
+
+
+def _nested(elements: Iterator[Expression], shape: Shape) -> Any:
+    """Return the next elements as nested lists."""
+    if not shape:
+        return next(elements)
+    return [_nested(elements, shape[1:]) for _ in range(shape[0])]
+
+
+def _flattened(value: Any, name: str) -> tuple[Shape, list[Any]]:
+    """Return the shape and the elements of nested lists, tuples or an array."""
+    if hasattr(value, 'tolist'):  # an array has a shape even without elements
+        return tuple(value.shape), value.ravel().tolist()
+    if not isinstance(value, (list, tuple)):
+        return (), [value]
+    parts = [_flattened(x, name) for x in value]
+    shapes = {shape for shape, _ in parts} or {()}
+    if len(shapes) > 1:
+        raise InvalidArgumentError(name, f'rows of shapes {sorted(shapes)}', 'equal rows')
+    return (len(parts), *shapes.pop()), [x for _, elements in parts for x in elements]

@@ -6,6 +6,9 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
+import mmap
+import os
+import sys
 import weakref
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -16,9 +19,7 @@ import numpy as np
 from dynamics_ros.kernels.graph.operations import ELEMENTARY
 from dynamics_ros.kernels.llvm import runtime as llvm_runtime
 from dynamics_ros.kernels.llvm.dialect import Target, target_of, typed_pointers
-from dynamics_ros.kernels.process import compile_queue as background
-from dynamics_ros.kernels.process import disk_cache
-from dynamics_ros.kernels.process.system import why_forbidden
+from dynamics_ros.kernels.process import background, disk_cache
 
 LIBM_FUNCTIONS = [row.name for row in ELEMENTARY if 'llvm.' not in ''.join(row.llvm)]
 
@@ -44,6 +45,31 @@ class MachineCode:
     def address(self, function: str) -> int:
         """Return the address of a function."""
         return int(self._addresses[function])
+
+
+READ_EXECUTE = 1 | 4
+"""PROT_READ, PROT_EXEC."""
+
+
+@lru_cache(maxsize=1)
+def why_forbidden() -> str:
+    """Return why machine code made in this process would not run; '' if it would."""
+    if not sys.platform.startswith('linux'):
+        return ''
+    mprotect = ctypes.CDLL(None, use_errno=True).mprotect
+    mprotect.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+    with mmap.mmap(-1, mmap.PAGESIZE) as page:
+        # Same order as LLVM: pages are written first and made executable then.
+        start = ctypes.c_char.from_buffer(page)
+        refused = mprotect(ctypes.addressof(start), mmap.PAGESIZE, READ_EXECUTE)
+        reason = os.strerror(ctypes.get_errno()) if refused else ''
+        del start  # else the page cannot be closed
+    if not refused:
+        return ''
+    return (
+        f'this process may not run memory that it has written ({reason}): allow that, such as by '
+        'MemoryDenyWriteExecute=no for a service of systemd'
+    )
 
 
 def load() -> Any:
@@ -87,22 +113,11 @@ def _prepared() -> tuple[Target, MachineCode]:
     target = target_of(binding.get_default_triple(), features)
     declared = llvm_runtime.declarations(target)
     functions = list(declared)
-    # With what callers expect: sources may have changed since they were imported.
-    origin = disk_cache.origin((target, declared), ())
+    origin = disk_cache.origin(target)
     code = linked(object_code(lambda: llvm_runtime.emit(target), origin), functions)
     for name in functions:
         binding.add_symbol(name, code.address(name))
     return target, code
-
-
-def compile_module(ir: str, functions: Sequence[str]) -> MachineCode:
-    """Compile a module for this processor, or load its cached machine code from disk.
-
-    Args:
-        ir: LLVM IR.
-        functions: the functions whose addresses will be requested.
-    """
-    return linked(object_code(lambda: ir), functions)
 
 
 def object_code(ir: Callable[[], str], origin: str = '', quickly: bool = False) -> bytes:

@@ -14,6 +14,7 @@ The environment variable ``DYNAMICS_ROS_CACHE`` names another folder by an absol
 
 from __future__ import annotations
 
+import fnmatch
 import hashlib
 import logging
 import os
@@ -24,7 +25,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
-from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -84,32 +84,40 @@ def key(*parts: str | bytes) -> str:
     return digest.hexdigest()
 
 
-def origin(depends_on: Any, rooms: tuple[str, ...]) -> str:
+def sources(*rooms: str) -> str:
+    """Return which sources of rooms of this package are loaded, for `origin`.
+
+    It is called while these are imported, because they may be replaced afterwards. Name, time and
+    size of a file identify its contents, as they do for Python's own compiled files.
+    """
+    found = []
+    for room in rooms:
+        for path, _, names in os.walk(PACKAGE / room):
+            for name in fnmatch.filter(names, '*.py'):
+                with suppress(OSError):  # the lock file of an editor
+                    status = os.stat(f'{path}/{name}')
+                    found.append(f'{path}/{name} {status.st_mtime_ns} {status.st_size}')
+    return '\n'.join(sorted(found))
+
+
+_OWN = sources('kernels')
+
+
+def origin(depends_on: Any, code: str = '') -> str:
     """Return a key for what code of this package makes, such as a trace; '' if it cannot be kept.
 
     Args:
         depends_on: everything that it depends on besides code; it is not kept if this cannot be
             pickled.
-        rooms: folders of this package with the code that it depends on, besides ``kernels``.
+        code: the `sources` that it depends on, besides those of ``kernels``.
     """
-    if folder() is None:
+    if folder() is None or not _OWN:
         return ''
-    code = [_code(room) for room in ('kernels', *rooms)]
     try:
         content = pickle.dumps(depends_on, pickle.HIGHEST_PROTOCOL)
     except (pickle.PicklingError, TypeError, AttributeError):
         return ''
-    return key('trace', sys.version, np.__version__, *code, content) if all(code) else ''
-
-
-@lru_cache(maxsize=16)
-def _code(room: str) -> str:
-    """Return a digest of the sources in a room; '' if one cannot be read."""
-    sources = sorted(glob('**/*.py', root_dir=PACKAGE / room, recursive=True))
-    try:
-        return key(*[x for name in sources for x in (name, (PACKAGE / room / name).read_bytes())])
-    except OSError:
-        return ''
+    return key('trace', sys.version, np.__version__, _OWN, code, content)
 
 
 def has(name: str) -> bool:

@@ -25,7 +25,7 @@ from std_msgs.msg import String
 from urdf_texts import massive_link
 
 from dynamics_ros import Robot
-from dynamics_ros.kernels.process import compile_process
+from dynamics_ros.kernels.process import background
 from dynamics_ros.nodes.executables import build_composed
 from dynamics_ros.nodes.guarded_node import GuardedNode
 from dynamics_ros.parameters.dynamics import PayloadParameters
@@ -153,7 +153,7 @@ def rig(backend):
     one = Rig(backend)
     yield one
     one.close()
-    compile_process.disable()
+    background.disable_process()
 
 
 def resources() -> tuple[int, int]:

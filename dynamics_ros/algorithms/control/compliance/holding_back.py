@@ -1,11 +1,13 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Wrench that yields on a tool beyond its speed limits, within the torque rates of the joints.
+"""Arms beyond their speed limits: the wrench that yields on a tool, and motion that runs away.
 
 A torque tau that decays at a rate d changes at d tau. If the push ends that it resists, it drives
 the arm until it has decayed, so d tau must not exceed the torque rate R. The rate d is therefore
 reduced where torques are large: torque and rate are scaled by the same factor, the root of
 R / (d tau), which gives the braking law tau = sqrt(R M v).
+
+Rate-limited torques lag, and springs would drive the motion of an arm that runs away.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from dynamics_ros.algorithms.quantity import Input, PerVelocity, Q, V, quantity
 from dynamics_ros.algorithms.task_space import Rows, frame_rows
 from dynamics_ros.model import Frame, Model
 from dynamics_ros.spatial import Scalar
-from dynamics_ros.spatial.scalar import larger, magnitude, smaller, sqrt
+from dynamics_ros.spatial.scalar import larger, magnitude, smaller, sqrt, where_less
 
 Values = Sequence[Scalar]
 
@@ -39,6 +41,12 @@ LENGTH = 0.2
 
 TINY = 1e-12
 """Lower bound of divisors: squares of speeds, torque rates."""
+
+CAUGHT = 0.1
+"""Share of the velocity limit that every joint must fall below after running away.
+
+Only then does the arm follow targets again.
+"""
 
 
 @quantity(
@@ -113,3 +121,26 @@ def held_back(
         change = larger(rate * magnitude(x) / larger(largest, TINY), change)
     factor = 1.0 / sqrt(change)
     return [factor * x for x in wrench], [factor * x for x in torque]
+
+
+@quantity(
+    'whether the motion of an arm runs away',
+    '1 from too large a velocity on, until all are small, else 0',
+    internal=True,
+)
+def runaway_step(v: PerVelocity, limits: PerVelocity, share: Scalar, before: Scalar) -> Scalar:
+    """1 from the sample on at which a joint exceeds a share of its velocity limit, else 0.
+
+    It is 0 again once all joints are below ``CAUGHT`` of their limits.
+
+    Args:
+        v: velocities (nv).
+        limits: velocity limits (nv).
+        share: share of the limits.
+        before: result of the previous sample.
+    """
+    fastest: Scalar = 0.0
+    for speed, limit in zip(v, limits, strict=True):
+        fastest = larger(magnitude(speed) / limit, fastest)
+    caught = where_less(fastest, CAUGHT, 0.0, before)
+    return where_less(share, fastest, 1.0, caught)
