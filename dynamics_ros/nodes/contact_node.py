@@ -4,26 +4,42 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from rclpy.node import Node
+from rclpy.task import Future
 from std_srvs.srv import Trigger
 from visualization_msgs.msg import Marker, MarkerArray
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, NoModelError
-from dynamics_ros.estimation import ContactPipeline, ExternalTorques
+from dynamics_ros.estimation import (
+    ContactLocation,
+    ContactLocator,
+    ContactPipeline,
+    ContactState,
+    ExternalTorques,
+)
+from dynamics_ros.estimation.contact.location import (
+    LOCATION_RATE,
+    ContactGeometry,
+    SensorWrench,
+)
 from dynamics_ros.estimation.contact_estimators import adaptation_off
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.multibody.kernel_set import check_size, is_large
-from dynamics_ros.nodes.contact_location import ContactLocalization
 from dynamics_ros.nodes.context import Component, RobotContext
 from dynamics_ros.nodes.outputs import LATCHED, FrameOutputs, Output, Publication
+from dynamics_ros.nodes.reporting import RateLimit
 from dynamics_ros.nodes.services import WatchAction
+from dynamics_ros.nodes.workers import SupersededError
 from dynamics_ros.nodes.wrist_sensor import WristSensorInput
 from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.reasons import Explanation, Reason, reason_of
@@ -31,8 +47,8 @@ from dynamics_ros.robot import Robot
 from dynamics_ros.wire.cdr import packed_stamp
 from dynamics_ros.wire.contact_messages import KINDS, ContactMessages
 from dynamics_ros.wire.conversions import topic_names
-from dynamics_ros.wire.markers import contact_markers
-from dynamics_ros.wire.templates import Filling
+from dynamics_ros.wire.markers import ContactMarkers
+from dynamics_ros.wire.templates import Filling, Template
 from dynamics_ros_msgs.action import Calibrate
 from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
 
@@ -178,6 +194,122 @@ class CalibrateAction(WatchAction['Drives']):
         return response
 
 
+class ContactLocalization:
+    """Locates the current contact, if its link has a collision geometry.
+
+    Attributes:
+        latest: latest location of the current contact, or None.
+        status: status of the collision geometry, for diagnostics.
+    """
+
+    def __init__(self, component: Component[ContactParameters]) -> None:
+        self._component, self._context = component, component.context
+        self._worker = ThreadPoolExecutor(1, 'contact_place')
+        # Used only in the worker's thread; the geometry is read once for each description.
+        self._read: tuple[tuple[str, Path | None], ContactGeometry] | None = None
+        self._rate = RateLimit()
+        self._wanted: ContactPipeline | None = None
+        self._locator: ContactLocator | None = None
+        self._geometry = ContactGeometry({}, (), 'no collision geometry has been read yet')
+        self._searching = False
+        self._contact_count = 0
+        self.latest: ContactLocation | None = None
+        self.status = self._geometry.summary
+
+    def adopt(self, pipeline: ContactPipeline) -> None:
+        """Switch to a robot; the thread reads the geometry once for each description."""
+        context = self._context
+        self._locator, self._wanted = None, pipeline
+        self.reset()
+        assert context.built is not None
+        description, noise = context.built.description, pipeline.torque_deviations
+        if not description.urdf:
+            self.status = 'of MJCF and SDF no collision geometry is read: give URDF'
+            return
+        robot, source = pipeline.robot, (description.urdf, description.folder)
+
+        def check() -> None:
+            if self._wanted is not pipeline:
+                raise SupersededError('the collision geometry')
+
+        def make() -> tuple[ContactLocator, ContactGeometry]:
+            text, folder = source
+            check()
+            if self._read is None or self._read[0] != source:
+                self._read = source, ContactGeometry.read(robot, text, check, folder)
+            locator = self._read[1].locator(robot, noise)
+            locator.compile(check)
+            return locator, self._read[1]
+
+        def on_done(made: tuple[ContactLocator, ContactGeometry] | None) -> None:
+            if made is None:
+                return
+            before, (locator, self._geometry) = self._geometry, made
+            if self._geometry is not before and self._geometry.problem:
+                context.node.get_logger().warning(
+                    'contacts are not found on shapes that cannot be read: '
+                    + self._geometry.problem
+                )
+            self.status = self._geometry.summary
+            if context.robot is robot:
+                self._locator = locator
+
+        self._submit(make, on_done)
+
+    def update(
+        self, state: RobotState, external: ExternalTorques, sensor: SensorWrench | None
+    ) -> None:
+        """Start locating the current contact, at ``LOCATION_RATE``.
+
+        Args:
+            state: the state.
+            external: its external torques; NaN where only the sensor shows contacts.
+            sensor: what a wrist sensor shows of the contact; None: nothing.
+        """
+        if external.report.state is ContactState.NONE:
+            if self.latest is not None or self._searching:
+                self.reset()
+            return
+        locator, contact = self._locator, self._contact_count
+        if locator is None or self._searching:
+            return
+        if not self._rate.passes(time.monotonic(), LOCATION_RATE):
+            return
+        self._searching = True
+        deviation = None if external.deviation is None else external.deviation.copy()
+        unknown = state.stale_mask | np.isnan(external.values)
+        torque = np.where(unknown, 0.0, external.values)
+        given = state.q.copy(), torque, unknown, deviation, sensor
+
+        def search() -> ContactLocation | None:
+            return locator.locate(*given) if contact == self._contact_count else None
+
+        def on_done(found: ContactLocation | None) -> None:
+            if contact == self._contact_count:  # else the contact has ended meanwhile
+                self._searching, self.latest = False, found or self.latest
+
+        self._submit(search, on_done)
+
+    def reset(self) -> None:
+        """Forget the contact."""
+        self._contact_count += 1
+        self._searching = False
+        self.latest = None
+
+    def _submit(self, function: Callable[[], Any], on_done: Callable[[Any], None]) -> None:
+        """Call a function in the thread, then ``on_done`` with its result; None after an error."""
+
+        def report(done: Future[Any]) -> None:
+            error = done.exception()
+            if error is not None and not isinstance(error, SupersededError):
+                if not isinstance(error, DynamicsRosError):
+                    self._component.faults.report('contact_place', error)
+                self.status = str(error)
+            on_done(None if error is not None else done.result())
+
+        self._context.threads.submit(self._worker, function).add_done_callback(report)
+
+
 NAME = 'contact_node'
 
 LIVE_PARAMETERS = frozenset({'publish_rate', 'markers.force_scale'})
@@ -213,7 +345,7 @@ class Contact(Component[ContactParameters]):
         self._frame_outputs = FrameOutputs(node, kinds)
         for name, action in (('tare', tare), ('reset', reset)):
             node.create_service(Trigger, f'~/{name}', partial(self._trigger, action))
-        self._calibration = CalibrateAction(self, self._apply_parameters)
+        CalibrateAction(self, self._apply_parameters)
         self._wrist = WristSensorInput(self) if self.values.wrist_sensor.topic else None
         self._base: BaseInput | None = None
         if self.values.base.imu_topic:
@@ -301,7 +433,6 @@ class Contact(Component[ContactParameters]):
 
     def observe(self, state: RobotState) -> None:
         """Run the estimators on a state, even without subscribers: they integrate over time."""
-        self._calibration.update(state)
         pipeline, messages = self._pipeline, self._messages
         if pipeline is None or messages is None:
             return
@@ -353,7 +484,7 @@ class Contact(Component[ContactParameters]):
     def publications(self) -> list[Publication]:
         """Return the outputs: torques, contact state, feet, wrenches and markers."""
         messages, rate = self._messages, self.values.publish_rate
-        if messages is None:
+        if messages is None or self._pipeline is None:
             return []
         messages.renew()
         outputs = self._outputs | self._frame_outputs
@@ -363,14 +494,17 @@ class Contact(Component[ContactParameters]):
             if not self._alone or key[1] == 'contact_state'
         ]
         if not self._alone:
-            found.append(Publication(self._markers, self._contact_markers, rate=MARKERS_RATE))
+            robot, root = self._pipeline.robot, self.context.root_frame_id()
+            markers = ContactMarkers(robot, root, self.values.markers.force_scale)
+            draw = partial(self._contact_markers, markers)
+            found.append(Publication(self._markers, draw, rate=MARKERS_RATE))
         return found
 
     def _frame_id_of(self, frame: str) -> str:
         robot, names = self.context.robot, self.context.names
         return names.root if robot and frame == robot.root_frame else names.frame_id_of(frame)
 
-    def _contact_markers(self) -> MarkerArray | None:
+    def _contact_markers(self, markers: ContactMarkers) -> Template | None:
         assert self._pipeline is not None, 'its outputs are declared'
         assert self._last is not None, 'as in write_inputs'
         pipeline, (state, external) = self._pipeline, self._last
@@ -378,9 +512,7 @@ class Contact(Component[ContactParameters]):
         self.warning = pipeline.warning
         if not estimates:
             return None
-        root, scale = self.context.root_frame_id(), self.values.markers.force_scale
-        drawn = state, external, estimates, self._location.latest
-        return contact_markers(pipeline.robot, *drawn, root, scale)
+        return markers.filled(state, external, estimates, self._location.latest)
 
     # --- collisions, for components of the same process that react to them ----------------------
 

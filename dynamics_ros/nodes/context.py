@@ -220,12 +220,6 @@ class RobotChanges:
     def _on_description(self, message: String) -> None:
         if not self._given:
             self._describe(message.data)
-        elif isinstance(self._given, str) and message.data != self._given:
-            self._context.node.get_logger().warning(
-                'the topic robot_description tells of another robot than the parameter of that '
-                'name, which is used',
-                once=True,
-            )
 
     def _describe(self, given: str | DescriptionFile) -> None:
         # Not the empty text, without which no robot is asked for; a blank one is refused.
@@ -424,6 +418,7 @@ class RobotContext:
         changes: changes of the robot.
         inputs: joint states and odometry.
         components: components, in the order in which they process a state.
+        watchers: functions that record states of a robot, for actions, and that robot.
         names: names of the frames in messages.
         faults: log of unexpected errors.
         open_loop: which loop the last state contradicts; empty if none.
@@ -437,6 +432,7 @@ class RobotContext:
         self.threads = Threads(node)
         self._plan: Plan | None = None
         self.components: list[Component[Any]] = []
+        self.watchers: dict[Callable[[RobotState], None], Robot] = {}
         self.on_change: list[Callable[[], None]] = []
         self.faults = FaultLog.of(node)
         self.open_loop = CLOSED
@@ -595,10 +591,12 @@ class RobotContext:
     def _on_state(self, state: RobotState, answer: bool) -> None:
         """Process a new state in all components, and publish their outputs if ``answer`` is set."""
         assert self.built is not None, 'the state is of a robot'
-        try:
-            self.open_loop = self.find_open_loop(self.built.robot, state.q)
-        except DynamicsRosError as error:
-            self.open_loop = Explanation(Reason.COMPUTATION_FAILED, str(error))
+        robot, self.open_loop = self.built.robot, CLOSED
+        if robot.model.loops:
+            try:
+                self.open_loop = self.find_open_loop(robot, state.q)
+            except DynamicsRosError as error:
+                self.open_loop = Explanation(Reason.COMPUTATION_FAILED, str(error))
         for component in self.components:
             if component.problem:
                 continue
@@ -606,6 +604,9 @@ class RobotContext:
                 component.observe(state)
             except Exception as error:
                 component.failed(error)
+        for record, recorded in self.watchers.items():
+            if recorded is robot:
+                self.faults.guarded('recording a state', record)(state)
         if not answer:
             return
         buffer = self.inputs.buffer

@@ -105,10 +105,9 @@ class PreparedDynamics(NamedTuple):
         Raises:
             InfeasibleError: motors and loops do not hold the robot.
         """
-        if not isinstance(self.torques, np.ndarray):
-            return
         tau, indices = gravity_in_loops(self.robot, q), self.robot.joint_v_indices
-        self.torques[:] = tau[list(indices.values())]
+        if isinstance(self.torques, np.ndarray):
+            self.torques[:] = tau[list(indices.values())]
         if isinstance(self.commands, np.ndarray):
             self.commands[:] = tau[[indices[name] for name in self.joints]]
 
@@ -245,7 +244,7 @@ class Dynamics(CommandingComponent[DynamicsParameters, Output]):
         serve(
             node, ComputeTrajectoryEfforts, '~/compute_trajectory_efforts', self._trajectory_efforts
         )
-        self._identification = PayloadAction(self)
+        PayloadAction(self)
 
     @property
     def sends_torques(self) -> bool:
@@ -346,13 +345,12 @@ class Dynamics(CommandingComponent[DynamicsParameters, Output]):
     # --- topics ---------------------------------------------------------------------------------
 
     def observe(self, state: RobotState) -> None:
-        """Pass a state on to the identification of the payload."""
+        """Store the state; one that contradicts a loop is not used."""
         self.unavailable_reason, self._state = self.context.open_loop, state
-        self._identification.update(state)
 
     def write_inputs(self) -> None:
         """Write the gravity torques of a robot with closed loops."""
-        if self._prepared is not None:
+        if self._prepared is not None and self._prepared.robot.model.loops:
             self._prepared.fill(self.arrays.q)
 
     def publications(self) -> list[Publication]:

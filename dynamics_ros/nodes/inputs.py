@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from math import isfinite
+from typing import Any
 
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
@@ -16,7 +17,6 @@ from rclpy.qos_overriding_options import QoSOverridingOptions
 
 from dynamics_ros.errors import NoStateError, StaleStateError
 from dynamics_ros.estimation.samples.doubts import InputCheck, unknown_joints
-from dynamics_ros.estimation.samples.reports import JointValues
 from dynamics_ros.estimation.samples.resolution import RefusedMessage
 from dynamics_ros.estimation.samples.robot_state import RobotState, describe_not_finite
 from dynamics_ros.estimation.samples.state_buffer import NOT_FINITE, ODOMETRY, StateBuffer
@@ -43,55 +43,49 @@ OVERRIDABLE = QoSOverridingOptions(
 BACK_TO_BACK_GAP = 40e-6
 """Maximum time from the end of one callback to the next for a message that was waiting [s]."""
 
-MIN_ALLOWANCE = 0.01
-"""Time that is always granted to messages that waited, and between two checks for them [s]."""
+QUEUE_PERIOD = 0.01
+"""Maximum time between two checks for messages that waited [s]."""
 
-MAX_ALLOWANCE = 0.2
-"""Maximum time for messages that waited [s]: enough for the states of half a second at 1 kHz."""
+CATCH_UP, CATCH_UP_WITH_BASE = 0.2, 0.01
+"""Time within which messages that waited get outputs [s], enough for the states of half a second at
+1 kHz; and for a moving base, whose poses wait in another queue: many old joint states would all be
+combined with the same pose."""
 
 MAX_MERGED = 100
 """Maximum number of waiting messages that are merged without outputs before the newest; older ones
 are dropped, because the newest becomes older while they are merged."""
 
-Handler = Callable[[JointValues, bool], None]
-
 
 class JointStateInput:
     """Subscription that passes joint states on in order, and says which need no outputs.
 
-    Messages that waited get outputs for ``MIN_ALLOWANCE`` or, if it is longer, an allowance,
-    which they consume, and which time without a backlog restores. After a pause of the machine all
-    of them therefore get outputs, and a node that is too slow soon computes those of the newest.
+    Messages that waited get outputs for ``catch_up`` since the queue was last empty. After a pause
+    of the machine all of them therefore get outputs, and a node that is too slow soon computes
+    those of the newest.
 
     Attributes:
         superseded: number of messages that were merged or dropped without outputs, because newer
             ones were waiting.
-        max_allowance: maximum allowance [s].
-        topic: name of the topic before namespaces and remapping.
+        catch_up: this time [s].
     """
 
     def __init__(
-        self,
-        node: Node,
-        on_values: Handler,
-        on_malformed: Callable[[MalformedMessageError], None],
-        topic: str = 'joint_states',
+        self, node: Node, kind: Any, topic: str, pass_on: Callable[[bytes, bool], None]
     ) -> None:
         """Subscribe to a topic of joint states.
 
         Args:
             node: the node.
-            on_values: called with the values of a message, and whether to publish outputs for it.
-            on_malformed: called with the error if the bytes of a message cannot be read.
-            topic: ``joint_states``, or ``dynamic_joint_states`` of ros2_control.
+            kind: type of the messages.
+            topic: name of the topic.
+            pass_on: called with a serialized message, and whether to publish outputs for it.
         """
-        self.superseded, self.max_allowance = 0, MAX_ALLOWANCE
-        self._allowance = self._checked = self._last_end = 0.0
-        self._on_values, self._on_malformed = on_values, on_malformed
-        reader = JointStateReader(topic)
-        self._read, self.topic = reader.read, topic
+        self.superseded, self.catch_up = 0, CATCH_UP
+        self._checked = self._last_end = 0.0
+        self._behind_since: float | None = None
+        self._pass_on = pass_on
         self._subscription = node.create_subscription(
-            reader.kind,
+            kind,
             topic,
             self._on_message,
             JOINT_STATE_QOS,
@@ -104,75 +98,45 @@ class JointStateInput:
 
     def _on_message(self, message: bytes) -> None:
         start = time.monotonic()
-        was_waiting = start - self._last_end < BACK_TO_BACK_GAP
-        checks = was_waiting or start - self._checked > MIN_ALLOWANCE
-        if checks and (queued := self._waiting()):
+        idle, queued = start - self._last_end, list[bytes]()
+        if idle > QUEUE_PERIOD:
+            self._behind_since = None  # after a pause, not by lasting overload
+        if idle < BACK_TO_BACK_GAP or start - self._checked > QUEUE_PERIOD:
+            self._checked, queued = start, self._waiting()
+            if not queued:
+                self._behind_since = None
+        if queued:
             self._pass_on_queue([message, *queued], start)
         else:
-            if checks and not was_waiting:
-                restored = self._allowance + start - self._checked
-                self._allowance, self._checked = min(restored, self.max_allowance), start
             self._pass_on(message, True)
         self._last_end = time.monotonic()
 
     def _pass_on_queue(self, messages: list[bytes], start: float) -> None:
         """Pass on messages that have waited; older ones get outputs until a deadline."""
         *older, newest = messages
-        deadline = start + max(self._allowance, MIN_ALLOWANCE)
+        self._behind_since = start if self._behind_since is None else self._behind_since
+        deadline = self._behind_since + self.catch_up
         for left, message in zip(range(len(older), 0, -1), older, strict=True):
             answer = time.monotonic() < deadline
             self.superseded += not answer
             if answer or left <= MAX_MERGED:
                 self._pass_on(message, answer)
-        now = self._checked = time.monotonic()
-        self._allowance = max(self._allowance - (now - start), 0.0)
         self._pass_on(newest, True)
 
     def process_waiting(self) -> None:
         """Pass on all waiting messages; for callers that cannot return to the executor first."""
         if waiting := self._waiting():
             self._pass_on_queue(waiting, time.monotonic())
+        else:
+            self._behind_since = None
 
     def lost(self) -> int | None:
         """Return how many messages did not reach the queue; None if the middleware counts none."""
         return lost_messages(self._subscription)
 
-    def _pass_on(self, message: bytes, answer: bool) -> None:
-        try:
-            values = self._read(message)
-        except MalformedMessageError as error:
-            self._on_malformed(error)
-        else:
-            self._on_values(values, answer)
-
 
 CHECK_PERIOD = 0.2
 """Period between two queries of the ROS graph for a topic [s]."""
-
-
-def describe_publishers(node: Node, name: str) -> Explanation:
-    """Return how many publishers a topic has, with another code if none can be received.
-
-    Args:
-        node: the node that subscribes.
-        name: name of the topic as in the subscription; the text has the remapped full name.
-    """
-    topic, found = node.resolve_topic_name(name), node.get_publishers_info_by_topic(name)
-    if not found:
-        return Explanation(Reason.NO_PUBLISHER, f'{topic} has no publisher')
-    text = f'{topic} has {len(found)} publisher{"s" if len(found) > 1 else ""}'
-    types, own = {info.topic_type for info in found}, (node.get_namespace(), node.get_name())
-    subscriptions = node.get_subscriptions_info_by_topic(name)
-    ours = {x.topic_type for x in subscriptions if (x.node_namespace, x.node_name) == own}
-    if ours and not types & ours:
-        text += f' of {", ".join(sorted(types))}, not {", ".join(sorted(ours))}'
-        return Explanation(Reason.INCOMPATIBLE_PUBLISHER, text)
-    return Explanation(Reason.WAITING_FOR_STATES, text)
-
-
-def is_immobile(buffer: StateBuffer) -> bool:
-    """Whether a robot has no moving joint and no moving base, so it needs no joint state."""
-    return not (buffer.robot.nv or buffer.missing())
 
 
 def waiting_for(
@@ -192,10 +156,10 @@ def waiting_for(
             Reason.JOINTS_UNSUPPORTED,
             f'joints of several coordinates do not come by joint_states; lock them: {names}',
         )
-    if is_immobile(buffer):
+    missing = buffer.missing()
+    if not (buffer.robot.nv or missing):
         text = 'the robot has no joint that moves, so that no joint state is about it'
         return Explanation(Reason.NO_MOVING_JOINT, text)
-    missing = buffer.missing()
     if not missing:
         return Explanation(Reason.WAITING_FOR_STATES, 'the next joint state')
     problems: list[str] = []
@@ -249,7 +213,8 @@ class RobotInputs:
     Attributes:
         buffer: latest data of each joint and of the base; None without a robot.
         state: latest complete state, or None.
-        incoming: subscription to joint states.
+        topic: topic of the joint states before namespaces and remapping.
+        incoming: subscription to it.
         joint_states: rate and age of the joint states of this robot.
         rate: mean rate of these between the last two calls of ``update_statistics`` [Hz].
         received_any: whether any joint state has arrived, for whatever robot.
@@ -286,9 +251,10 @@ class RobotInputs:
         self._described: dict[str, tuple[float, Explanation]] = {}
         self.doubts = InputCheck(node.get_logger().warning)
         self._warnings = RateLimit()
-        self.incoming = JointStateInput(
-            node, self._on_joint_state, self._refuse_bytes, parameters.values.joint_state_topic
-        )
+        self.topic = parameters.values.joint_state_topic
+        reader = JointStateReader(self.topic)
+        self._read = reader.read
+        self.incoming = JointStateInput(node, reader.kind, self.topic, self._on_joint_state)
         self._odometry = OdometryReader()
         node.create_subscription(
             Odometry,
@@ -309,36 +275,32 @@ class RobotInputs:
         if before is None or built.robot.joint_names != before.robot.joint_names:
             self.doubts.forget()
         self._root_link = built.robot.model.frames[0].name
-        # Poses of the base wait in another queue. With a large backlog, many old joint states would
-        # all be combined with the same pose.
-        self.incoming.max_allowance = MIN_ALLOWANCE if buffer.has_base else MAX_ALLOWANCE
+        self.incoming.catch_up = CATCH_UP_WITH_BASE if buffer.has_base else CATCH_UP
         self.buffer, self.state = buffer, buffer.state()
 
-    def _on_joint_state(self, message: JointValues, answer: bool) -> None:
+    def _on_joint_state(self, message: bytes, answer: bool) -> None:
         self.received_any, buffer = True, self.buffer
         if buffer is None:
             return
         try:
-            if not buffer.update(message):
+            if not buffer.update(self._read(message)):
                 return
+        except MalformedMessageError as error:
+            malformed = RefusedMessage('malformed bytes', str(error))
+            buffer.refused[malformed.kind] += 1
+            self._warn_refused(self.topic, malformed)
+            return
         except RefusedMessage as refusal:
-            self._warn_refused(self.incoming.topic, refusal)
+            self._warn_refused(self.topic, refusal)
             return
         self.joint_states.tick(time.monotonic())
         if buffer.fault:
-            self._warn(f'{describe_not_finite(buffer.not_finite)} on {self.incoming.topic}')
+            self._warn(f'{describe_not_finite(buffer.not_finite)} on {self.topic}')
         state = buffer.due_state()
         if state is None and answer and self._outputs_pending:
             # The newest of the waiting messages does not complete a state, but an earlier one did.
             state = self.state
         self._pass_on(state, answer)
-
-    def _refuse_bytes(self, error: MalformedMessageError) -> None:
-        self.received_any = True
-        refusal = RefusedMessage('malformed bytes', str(error))
-        if self.buffer is not None:
-            self.buffer.refused[refusal.kind] += 1
-        self._warn_refused(self.incoming.topic, refusal)
 
     def _pass_on(self, state: RobotState | None, answer: bool = True) -> None:
         """Pass a new state on; do nothing for None, when a message has not completed a state."""
@@ -408,7 +370,7 @@ class RobotInputs:
     @property
     def immobile(self) -> bool:
         """Whether the robot has no moving joint and no moving base, so it needs no joint state."""
-        return self.buffer is not None and is_immobile(self.buffer)
+        return self.buffer is not None and not (self.buffer.robot.nv or self.buffer.missing())
 
     def waiting_for(self) -> Explanation:
         """Return a message that says what is missing for a first state and who publishes it."""
@@ -416,24 +378,38 @@ class RobotInputs:
             source = self.describe_publishers('robot_description')
             text = f'no robot_description has been received yet: {source}'
             return Explanation(Reason.WAITING_FOR_DESCRIPTION, text)
-        describe, topic = self.describe_publishers, self.incoming.topic
-        return waiting_for(self.buffer, topic, self.received_any, describe)
+        return waiting_for(self.buffer, self.topic, self.received_any, self.describe_publishers)
 
     def describe_publishers(self, topic: str) -> Explanation:
-        """Return how many publishers a topic has, as ``describe_publishers``.
+        """Return how many publishers a topic has, with another code if none can be received.
 
         The graph is queried once per ``CHECK_PERIOD``, however many messages are refused.
+
+        Args:
+            topic: name as in the subscription; the text has the remapped full name.
         """
-        now = time.monotonic()
-        expires, text = self._described.get(topic, (now, None))
-        if text is None or now >= expires:
-            text = describe_publishers(self._node, topic)
-            self._described[topic] = now + CHECK_PERIOD, text
+        node, now = self._node, time.monotonic()
+        if topic in self._described and now < self._described[topic][0]:
+            return self._described[topic][1]
+        name, found = node.resolve_topic_name(topic), node.get_publishers_info_by_topic(topic)
+        types, own = {info.topic_type for info in found}, (node.get_namespace(), node.get_name())
+        subscriptions = node.get_subscriptions_info_by_topic(topic)
+        ours = {x.topic_type for x in subscriptions if (x.node_namespace, x.node_name) == own}
+        reason, number = Reason.WAITING_FOR_STATES, f'{len(found)} publisher'
+        if not found:
+            reason, number = Reason.NO_PUBLISHER, 'no publisher'
+        elif len(found) > 1:
+            number += 's'
+        if found and ours and not types & ours:
+            reason = Reason.INCOMPATIBLE_PUBLISHER
+            number += f' of {", ".join(sorted(types))}, not {", ".join(sorted(ours))}'
+        text = Explanation(reason, f'{name} has {number}')
+        self._described[topic] = now + CHECK_PERIOD, text
         return text
 
     def describe_stopped(self) -> Explanation:
         """Return a message that names the input that has stopped, with its publishers."""
         joints = self.buffer is None or self.buffer.joint_names
-        name = self.incoming.topic if joints else 'odom'
+        name = self.topic if joints else 'odom'
         text = f'{name} have stopped coming: {self.describe_publishers(name)}'
         return Explanation(Reason.STATES_STOPPED, text)

@@ -159,8 +159,7 @@ class Kinematics(Component[KinematicsParameters]):
 
     def observe(self, state: RobotState) -> None:
         """Warn of a loop that the state contradicts; poses are those of the tree."""
-        super().observe(state)
-        self.warning = self.context.open_loop
+        self.unavailable_reason, self.warning = '', self.context.open_loop
 
     def publications(self) -> list[Publication]:
         """Return the outputs: poses, twists, transforms and markers."""

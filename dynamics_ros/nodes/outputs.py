@@ -336,6 +336,8 @@ class Plan:
         self._members = [(one, each) for one in self._components for each in one.publications()]
         self._next_update = 0.0
         self._wanted: list[tuple[int, Publication]] = []
+        self._always: Members = ()  # of these, those without a rate
+        self._limited: list[tuple[int, Publication]] = []
         self._batches: dict[Members, Batch] = {}
 
     def compute(self, state: RobotState, now: float) -> list[Batch]:
@@ -352,16 +354,22 @@ class Plan:
         if now >= self._next_update:
             self._update_subscribers(now)
         lacking = (FRESH if state.stale else 0) | (VELOCITY if state.velocity_missing else 0)
-        wanted = self._wanted
-        if lacking or [one for one in self._components if one.unavailable_reason]:
-            wanted = [
-                (i, one)
-                for i, one in wanted
+        due, unavailable = self._always, bool(lacking)
+        for component in self._components:
+            unavailable |= bool(component.unavailable_reason)
+        for i, one in self._limited:
+            if now >= one.output.limit.next and not unavailable:
+                one.output.limit.passes(now, one.rate)
+                due += (i,)
+        if unavailable:
+            due = tuple(
+                i
+                for i, one in self._wanted
                 if not (self._members[i][0].unavailable_reason or one.needs & lacking)
-            ]
+                and one.output.limit.passes(now, one.rate)
+            )
             self._report_lacking(lacking, state)
-        due = [i for i, one in wanted if not one.rate or one.output.limit.passes(now, one.rate)]
-        return self._compute(tuple(due))
+        return self._compute(due)
 
     def _update_subscribers(self, now: float) -> None:
         """Update which outputs have subscribers; drop batches that can be built better now."""
@@ -369,6 +377,8 @@ class Plan:
         self._wanted = [
             (i, one) for i, (_, one) in enumerate(self._members) if one.output.has_subscribers(now)
         ]
+        self._always = tuple(i for i, one in self._wanted if not one.rate)
+        self._limited = [(i, one) for i, one in self._wanted if one.rate]
         self._batches = {key: one for key, one in self._batches.items() if one.filling.final}
 
     def _report_lacking(self, lacking: Need, state: RobotState) -> None:

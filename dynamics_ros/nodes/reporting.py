@@ -79,18 +79,17 @@ class Meter:
 
     def __init__(self, node: Node) -> None:
         """Start to count, with the clock of a node."""
-        self.count = 0
+        self.count = self._counted = 0
         self._clock: Any = node.get_clock()
-        self._last = -math.inf
-        self._stamp: int | None = None
-        self._counted = 0
+        self._simulated = self._clock.ros_time_is_active
+        self._last, self._stamp = -math.inf, 0
         self._since = time.monotonic()
 
     def tick(self, now: float) -> None:
         """Count one event at the time ``now`` of the steady clock [s]."""
         self.count += 1
         self._last = now
-        if self._clock.ros_time_is_active:
+        if self._simulated:
             self._stamp = self._clock.now().nanoseconds
 
     def age(self) -> float:
@@ -99,14 +98,13 @@ class Meter:
 
     def simulated_age(self) -> float:
         """Return the age in simulated time, if the clock is simulated; infinite after a reset."""
-        if not self._clock.ros_time_is_active:
+        if not self._simulated:
             return self.age()
-        now = self._clock.now().nanoseconds
-        return math.inf if self._stamp is None else age(now, self._stamp)
+        return age(self._clock.now().nanoseconds, self._stamp) if self.count else math.inf
 
     def take_rate(self) -> float:
-        """Return the rate of events since the previous call [Hz]."""
-        now = time.monotonic()
+        """Return the rate of events since the previous call [Hz]; look which clock is in use."""
+        now, self._simulated = time.monotonic(), self._clock.ros_time_is_active
         rate = (self.count - self._counted) / max(now - self._since, 1e-9)
         self._counted, self._since = self.count, now
         return rate

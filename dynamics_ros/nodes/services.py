@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from geometry_msgs.msg import Pose, Twist, WrenchStamped
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
@@ -113,28 +113,6 @@ MAX_DURATION = 600.0
 ROBOT_CHANGED = 'the robot, its payload or gravity was changed during the watch'
 
 Estimate = TypeVar('Estimate')
-Estimated = TypeVar('Estimated', covariant=True)
-
-
-class Watcher(Protocol[Estimated]):
-    """Interface of the recorder and estimator of one goal."""
-
-    def add(self, state: RobotState) -> None:
-        """Record a state."""
-
-    def ended(self, elapsed: float) -> bool:
-        """Return whether the recording is complete after ``elapsed`` seconds.
-
-        Raises:
-            DynamicsRosError: the recording cannot succeed any more.
-        """
-
-    def estimate(self) -> Estimated:
-        """Return the estimate from the recorded states; called in a thread.
-
-        Raises:
-            DynamicsRosError: the states are insufficient.
-        """
 
 
 class WatchAction(ABC, Generic[Estimate]):
@@ -156,7 +134,6 @@ class WatchAction(ABC, Generic[Estimate]):
         node = component.node
         self.component, self.context = component, component.context
         self._busy = False
-        self._recording: tuple[Robot, Watcher[Estimate]] | None = None
         self._server = ActionServer(
             node,
             self.kind,
@@ -180,8 +157,8 @@ class WatchAction(ABC, Generic[Estimate]):
         return duration
 
     @abstractmethod
-    def begin(self, request: Any) -> Watcher[Estimate]:
-        """Return the recorder for a goal.
+    def begin(self, request: Any) -> Any:
+        """Return the recorder for a goal, with the methods of ``LoadWatch``.
 
         Raises:
             DynamicsRosError: the goal is invalid.
@@ -198,11 +175,6 @@ class WatchAction(ABC, Generic[Estimate]):
         Raises:
             DynamicsRosError: the estimate cannot be applied.
         """
-
-    def update(self, state: RobotState) -> None:
-        """Record a state if a goal is active, and the robot is still the one of its start."""
-        if self._recording is not None and self._recording[0] is self.context.robot:
-            self._recording[1].add(state)
 
     def _answer_goal(self, _goal: Any) -> GoalResponse:
         """Accept one goal at a time; log a rejection, since actions cannot return the reason."""
@@ -250,7 +222,8 @@ class WatchAction(ABC, Generic[Estimate]):
             over = handle.is_cancel_requested or self.context.robot is not robot
             return over or watcher.ended(elapsed())
 
-        self._recording = robot, watcher
+        watchers = self.context.watchers
+        watchers[watcher.add] = robot
         try:
             while not is_over():
                 await threads.until(is_over, FEEDBACK_PERIOD)
@@ -258,7 +231,7 @@ class WatchAction(ABC, Generic[Estimate]):
                     # Not awaited: searches for others may be in its way.
                     threads.run(self._report(handle, watcher, elapsed()))
         finally:
-            self._recording = None
+            del watchers[watcher.add]
         if handle.is_cancel_requested:
             return None
         if self.context.robot is robot:
@@ -270,12 +243,12 @@ class WatchAction(ABC, Generic[Estimate]):
             raise DynamicsRosError(ROBOT_CHANGED)
         return estimate
 
-    async def _report(self, handle: Any, watcher: Watcher[Estimate], elapsed: float) -> None:
+    async def _report(self, handle: Any, watcher: Any, elapsed: float) -> None:
         threads = self.context.threads
         try:
             compute = partial(self.feedback, watcher, elapsed)
             feedback = await threads.submit(threads.builder, compute)
-            if self._recording is not None and self._recording[1] is watcher:
+            if watcher.add in self.context.watchers:
                 handle.publish_feedback(feedback)
         except Exception as error:
             self.component.faults.report(self.name, error)
@@ -296,11 +269,11 @@ class LoadWatch(Generic[Estimate]):
     duration: float
 
     def ended(self, elapsed: float) -> bool:
-        """Return whether the duration has passed."""
+        """Return whether the recording is complete after ``elapsed`` seconds; may raise."""
         return elapsed >= self.duration
 
     def estimate(self) -> Estimate:
-        """Return the estimate.
+        """Return the estimate; called in a thread.
 
         Raises:
             DynamicsRosError: what was recorded is insufficient.

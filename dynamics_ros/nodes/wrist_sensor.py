@@ -147,7 +147,6 @@ class WristSensorInput:
             return
         try:
             sensor = self._sensor or self._made()
-            self._action.update(state)
             wrench = sensor.update(state.time, state.q, state.v, self.reading, self._averaged)
         except DynamicsRosError as error:
             self.reading, self.problem = None, Explanation(Reason.OTHER, str(error))

@@ -19,7 +19,7 @@ import math
 import re
 import struct
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -42,8 +42,6 @@ _log = logging.getLogger('dynamics_ros.nodes')
 
 Values = TypeVar('Values')
 
-Array8 = NDArray[np.uint8]
-
 ENCAPSULATION = 4
 """Size of the encapsulation in front of the body [bytes]; alignment is counted from its end."""
 
@@ -65,8 +63,6 @@ CODES = {
     **{'uint8': 'B', 'uint16': 'H', 'uint32': 'I', 'uint64': 'Q'},
 }
 """Code of each type of numbers, as of ``struct`` and NumPy."""
-
-DOUBLE = 'd'
 
 
 class MalformedMessageError(DynamicsRosError):
@@ -428,7 +424,7 @@ class Columns:
         numbers = np.frombuffer(data, np.float64, self._count, ENCAPSULATION)
         return self._values(seconds, nanoseconds, numbers)
 
-    def rows(self, rows: Array8) -> JointValues:
+    def rows(self, rows: NDArray[np.uint8]) -> JointValues:
         """Read several messages (n, size); the arrays of the result have one row for each."""
         seconds, nanoseconds = (
             rows[:, begin : begin + 4].copy().view(kind)[:, 0].astype(np.int64)
@@ -479,13 +475,6 @@ def by_joint(message: Any, numbers: Sequence[Sequence[float]]) -> tuple[tuple[st
     return tuple(joint for joint, _ in joints), np.array(columns)
 
 
-class OdometryReader(MessageReader[OdometryValues]):
-    """Reader of odometry; because of its covariances, message objects would cost most of all."""
-
-    def __init__(self) -> None:
-        super().__init__(Odometry, _odometry)
-
-
 def _odometry(layout: Layout, message: Odometry) -> Callable[[bytes], OdometryValues]:
     pose, twist = layout.numbers('pose.pose'), layout.numbers('twist.twist')
     before, between = pose[0].offset - ENCAPSULATION - STAMP.size, twist[0].offset - pose[-1].end
@@ -498,3 +487,7 @@ def _odometry(layout: Layout, message: Odometry) -> Callable[[bytes], OdometryVa
         return OdometryValues(seconds, nanoseconds, *frames, where, tuple(values))
 
     return read
+
+
+OdometryReader = partial(MessageReader[OdometryValues], Odometry, _odometry)
+"""Reader of odometry; because of its covariances, message objects would cost most of all."""

@@ -175,13 +175,14 @@ class ContactMessages:
         )
 
     def _empty_wrench(self, i: int) -> WrenchStamped:
-        return stamped(WrenchStamped, Time(), self._axes(i), np.zeros(6))
+        axes = self._frame_id_of(self._pipeline.estimator.axes[i])
+        return stamped(WrenchStamped, Time(), axes, np.zeros(6))
 
     def _empty_estimate(self, i: int) -> ExternalWrench:
         joints = self._pipeline.joint_names
         singular_values = self._pipeline.estimator.latest[i].singular_values
         return ExternalWrench(
-            header=header(Time(), self._axes(i)),
+            header=self._empty_wrench(i).header,
             frame=self._pipeline.frames[i],
             covariance=np.zeros(36),
             singular_values=[0.0] * len(singular_values),
@@ -225,9 +226,6 @@ class ContactMessages:
     @property
     def _root(self) -> str:
         return self._frame_id_of(self._pipeline.robot.root_frame)
-
-    def _axes(self, i: int) -> str:
-        return self._frame_id_of(self._pipeline.estimator.axes[i])
 
 
 def true_foot_contacts(

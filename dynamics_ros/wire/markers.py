@@ -8,7 +8,7 @@ marker, which robot_state_publisher, at 20 Hz, may not have published yet.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from math import isclose
 from typing import Any
 
@@ -33,8 +33,9 @@ from dynamics_ros.wire.conversions import (
     fill,
     header,
     pose_matrix,
-    time_message,
 )
+
+from .templates import Template
 
 RED = ColorRGBA(r=0.9, g=0.2, b=0.2, a=1.0)
 GREEN = ColorRGBA(r=0.2, g=0.8, b=0.2, a=1.0)
@@ -47,14 +48,14 @@ COLORS = {ContactState.NONE: GREY, ContactState.CONTACT: YELLOW, ContactState.CO
 AXIS_THICKNESS = 0.08
 """Thickness of an axis, in lengths of the axis."""
 
-TORQUE_TO_FORCE = 5.0
-"""Ratio of the lengths of the arrows of 1 Nm and 1 N, for torques of forces at 20 cm [1/m]."""
+TO_LENGTH = np.array([[1.0], [5.0]])
+"""Lengths of the arrows of 1 N and 1 Nm over that of 1 N, for torques of forces at 20 cm."""
 
 DIAMETER, LETTERS = 0.02, 0.08
 """Diameter of an arrow and height of the letters at a touched link [m]."""
 
-FORCE = 'contact_force'
-"""Namespace of the arrow at a known contact point."""
+FORCE, LINK = 'contact_force', 'link'
+"""Namespaces of the arrow at a known contact point, and of the name of the touched link."""
 
 
 def empty_frames(root: str, count: int, length: float, diameter: float) -> MarkerArray:
@@ -81,62 +82,78 @@ def empty_frames(root: str, count: int, length: float, diameter: float) -> Marke
     return MarkerArray(markers=result)
 
 
-def contact_markers(
-    robot: Robot,
-    state: RobotState,
-    external: ExternalTorques,
-    estimates: Sequence[WrenchEstimate],
-    location: ContactLocation | None,
-    root: str,
-    force_scale: float,
-) -> MarkerArray:
-    """Return arrows of forces and torques at contact frames and point, and the touched link's name.
+class ContactMarkers:
+    """Arrows of forces and torques at contact frames and point, and the touched link's name.
 
-    Args:
-        robot, state: the robot and its state.
-        external: external torques with the state of the contact.
-        estimates: estimated wrenches.
-        location: location of the contact, or None.
-        root: frame id of the root frame.
-        force_scale: length of an arrow per force [m/N].
+    The message is made anew when its colour, names or arrows change; else numbers are written.
     """
-    head, report = header(time_message(state.time), root), external.report
-    link = location.link if location else report.link
-    poses, color, result = robot.all_frames(state.q), COLORS[report.state], []
 
-    def pose_of(frame: str) -> Array:
-        at_root = frame == robot.root_frame
-        return np.eye(4) if at_root else poses[robot.frame_names.index(frame)]
+    def __init__(self, robot: Robot, root: str, force_scale: float) -> None:
+        """Start without a message.
 
-    def arrow(name: str, identifier: int, start: Array, vector: Array) -> None:
-        # RViz takes the diameters of shaft and head from the scale.
-        points = [fill(Point(), start), fill(Point(), start + vector)]
-        scale = Vector3(x=DIAMETER, y=2.0 * DIAMETER)
-        fields = {'points': points, 'scale': scale, 'color': color}
-        result.append(_marker(head, name, identifier, Marker.ARROW, **fields))
+        Args:
+            robot: the robot.
+            root: frame id of the root frame.
+            force_scale: length of an arrow per force [m/N].
+        """
+        self._robot, self._root, self._scale = robot, root, force_scale
+        self._key: Hashable = None
+        self._template: Template
 
-    for i, estimate in enumerate(estimates):
-        pose = pose_of(estimate.expressed_in)
-        R, start = pose[:3, :3], pose[:3, :3] @ estimate.reference_point + pose[:3, 3]
-        arrow('force', i, start, force_scale * R @ estimate.wrench[:3])
-        arrow('torque', i, start, TORQUE_TO_FORCE * force_scale * R @ estimate.wrench[3:])
-    if link:
-        # RViz uses scale.x as the width of a space, and 1 m if it is 0.
-        scale, text = Vector3(x=0.5 * LETTERS, z=LETTERS), f'{report.state.name.lower()}: {link}'
-        label = _marker(head, 'link', 0, Marker.TEXT_VIEW_FACING, text=text, scale=scale)
-        label.color = color
-        fill(label.pose.position, pose_of(link)[:3, 3])
-        result.append(label)
-    else:
-        result.append(_marker(head, 'link', 0, Marker.ARROW, action=Marker.DELETE))
-    if location is None or not location.point_frame or not location.known:
-        result.append(_marker(head, FORCE, 0, Marker.ARROW, action=Marker.DELETE))
-    else:
-        pose = pose_of(location.link)
-        # The tip of the arrow is at the surface, so the arrow lies on the side of the pusher.
-        vector = force_scale * pose[:3, :3] @ location.force
-        arrow(FORCE, 0, pose[:3, :3] @ location.point + pose[:3, 3] - vector, vector)
-    return MarkerArray(markers=result)
+    def filled(
+        self,
+        state: RobotState,
+        external: ExternalTorques,
+        estimates: Sequence[WrenchEstimate],
+        location: ContactLocation | None,
+    ) -> Template:
+        """Return the message for a state, external torques, wrenches, and place of the contact."""
+        robot, scale, contact = self._robot, self._scale, external.report.state
+        poses, link = robot.all_frames(state.q), (location or external.report).link
+        drawn: dict[tuple[str, int], Array] = {}  # ends of arrows (6), position of the name (3)
+
+        def pose_of(frame: str) -> Array:
+            at_root = frame == robot.root_frame
+            return np.eye(4) if at_root else poses[robot.frame_names.index(frame)]
+
+        for i, estimate in enumerate(estimates):
+            pose = pose_of(estimate.expressed_in)
+            R, start = pose[:3, :3], pose[:3, :3] @ estimate.reference_point + pose[:3, 3]
+            ends = start + scale * estimate.wrench.reshape(2, 3) @ R.T * TO_LENGTH
+            for name, end in zip(('force', 'torque'), ends, strict=True):
+                drawn[name, i] = np.concatenate([start, end])
+        if link:
+            drawn[LINK, 0] = pose_of(link)[:3, 3]
+        if location is not None and location.point_frame and location.known:
+            pose = pose_of(location.link)
+            # The tip of the arrow is at the surface, so the arrow lies on the side of the pusher.
+            tip, vector = pose[:3, :3] @ location.point + pose[:3, 3], pose[:3, :3] @ location.force
+            drawn[FORCE, 0] = np.concatenate([tip - scale * vector, tip])
+        key = contact, link, *drawn
+        if self._key != key:
+            fields = ['pose.position' if name == LINK else 'points' for name, _ in drawn]
+            paths = [f'markers.{k}.{field}' for k, field in enumerate(fields)]
+            self._key = key
+            self._template = Template(self._prototype(contact, link, drawn), paths)
+        for place, numbers in zip(self._template.numbers, drawn.values(), strict=True):
+            place[:] = numbers
+        return self._template
+
+    def _prototype(
+        self, contact: ContactState, link: str, drawn: Collection[tuple[str, int]]
+    ) -> MarkerArray:
+        head, shown = header(Time(), self._root), []
+        # RViz takes the diameters of shaft and head of an arrow from the scale, and of a text the
+        # width of a space, which is 1 m if it is 0.
+        arrow = {'points': [Point(), Point()], 'scale': Vector3(x=DIAMETER, y=2.0 * DIAMETER)}
+        scale, text = Vector3(x=0.5 * LETTERS, z=LETTERS), f'{contact.name.lower()}: {link}'
+        texts = {LINK: (Marker.TEXT_VIEW_FACING, {'text': text, 'scale': scale})}
+        for name in drawn:
+            kind, own = texts.get(name[0], (Marker.ARROW, arrow))
+            shown.append(_marker(head, *name, kind, color=COLORS[contact], **own))
+        for name in {(LINK, 0), (FORCE, 0)}.difference(drawn):
+            shown.append(_marker(head, *name, Marker.ARROW, action=Marker.DELETE))
+        return MarkerArray(markers=shown)
 
 
 def _marker(head: Header, namespace: str, identifier: int, kind: int, **fields: Any) -> Marker:

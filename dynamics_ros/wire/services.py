@@ -44,9 +44,6 @@ NOT_GIVEN = Pose()
 
 DEFAULT_POSE = pose_values(NOT_GIVEN)
 
-NO_RESTARTS = -1
-"""Value of ``max_restarts`` in a request that allows no restart."""
-
 
 @dataclass(frozen=True)
 class RequestedState:
@@ -321,7 +318,7 @@ def search_options(
     posture = _posture(request, buffer, seed)
     if posture is not None:
         options['posture'] = posture
-    if request.max_restarts < NO_RESTARTS:
+    if request.max_restarts < -1:
         raise InvalidArgumentError(
             'max_restarts', f'{request.max_restarts}', 'a count, 0 for the default, -1 for none'
         )
@@ -352,9 +349,6 @@ def _posture(request: Any, buffer: StateBuffer, seed: Array) -> Array | str | No
         raise InvalidArgumentError('posture', f'{posture}', 'one of POSTURE_...')
     return postures[posture]
 
-
-UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
-"""Indices of ixx ixy ixz iyy iyz izz."""
 
 TERMS = (
     'mass_matrix',
@@ -433,14 +427,14 @@ def fill_terms(response: Any, robot: Robot, q: Array, v: Array) -> None:
 
 def fill_payload(result: Any, estimate: PayloadEstimate, head: Header) -> None:
     """Write an identified payload into the result of an action, with the header of its frame."""
-    center = estimate.center_of_mass.tolist()
+    center, upper = estimate.center_of_mass.tolist(), np.triu_indices(3)
     inertia = inertia_message(estimate.mass, center, estimate.inertia)
     result.payload = Payload(header=head, inertia=inertia)
     result.mass_deviation = estimate.mass_deviation
     result.com_deviation = estimate.center_of_mass_deviation
-    result.inertia_deviation = np.array([estimate.inertia_deviation[ij] for ij in UPPER])
+    result.inertia_deviation = estimate.inertia_deviation[upper]
     result.mass_observable = estimate.mass_observable
     result.com_observable = estimate.center_of_mass_observable.tolist()
-    result.inertia_observable = [bool(estimate.inertia_observable[ij]) for ij in UPPER]
+    result.inertia_observable = estimate.inertia_observable[upper].tolist()
     result.residual = estimate.residual
     result.samples = estimate.samples

@@ -12,13 +12,8 @@ from numpy.typing import NDArray
 from rclpy.serialization import serialize_message
 
 from dynamics_ros.kernels import Copy, Kernel, Program, Step
-from dynamics_ros.wire.cdr import CODES, ENCAPSULATION, STAMP, Layout, LayoutError
+from dynamics_ros.wire.cdr import ENCAPSULATION, STAMP, Layout, LayoutError
 from dynamics_ros.wire.conversions import Array
-
-STAMP_PATH = 'header.stamp.sec'
-
-KINDS = {CODES['boolean']: CODES['uint8']}
-"""Codes of numbers that are written as those of another code."""
 
 
 class Template:
@@ -51,14 +46,17 @@ class Template:
         whole = memoryview(buffer)[8 - ENCAPSULATION :]
         whole[:] = data[: layout.size]
         places = [
-            (np.dtype(KINDS.get(one[0].code, one[0].code)), one[0].offset, one[-1].end)
+            # Bools are written as numbers.
+            (np.dtype(one[0].code.replace('?', 'B')), one[0].offset, one[-1].end)
             for one in fields
         ]
         self.numbers = tuple(
             np.frombuffer(whole, kind, (end - begin) // kind.itemsize, begin)
             for kind, begin, end in places
         )
-        stamped = [field for field in layout.fields if f'.{field.path}'.endswith(f'.{STAMP_PATH}')]
+        stamped = [
+            field for field in layout.fields if f'.{field.path}'.endswith('.header.stamp.sec')
+        ]
         self.stamps = [whole[field.offset : field.offset + STAMP.size] for field in stamped]
         self.packed = whole.tobytes
 

@@ -13,9 +13,8 @@ import pytest
 import yaml
 
 from benchmarks.robots import urdf_path
-from dynamics_ros.demo.arm import PUSH_TOLERANCE, ArmDemonstration
+from dynamics_ros.demo.arm import PUSH_TOLERANCE, ArmDemonstration, Subject
 from dynamics_ros.demo.demonstration import Report, Track
-from dynamics_ros.demo.subject import Subject
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
 from dynamics_ros.estimation.samples.reports import JointValues
 from dynamics_ros.estimation.samples.state_buffer import StateBuffer
