@@ -13,6 +13,7 @@ from rclpy.qos import QoSCompatibility, qos_check_compatible
 
 from dynamics_ros.reasons import ACTION, KEY, Reason
 
+from .contradictions import differing_joints, twist_fault
 from .graph import CLOCK, JOINT_STATE, Graph, Topic
 
 LATE = 0.5
@@ -24,8 +25,9 @@ EARLY = -0.05
 COMMANDS = re.compile(r'(command|commands|cmds?|cmd_vel|joint_trajectory)$')
 """Names of topics that command a robot."""
 
-SLOW_PACE = 0.95
-"""A publisher is too slow if its stamps advance by less than this share of the clock."""
+SLOW_PACE, SLOW_RATE = 0.95, 0.9
+"""A publisher is too slow if its stamps advance by less than this share of the clock, or if its
+rate is less than this share of that of its stamps."""
 
 MAX_INTERVALS = 2.0
 """Age of stamps in intervals between messages up to which the publisher is slow, not its clock."""
@@ -110,6 +112,7 @@ def findings(graph: Graph) -> list[Finding]:
         *_simulated_time(graph),
         *_clocks(graph),
         *_twice(graph),
+        *_contradictions(graph),
         *_commanded_twice(graph),
     ]
 
@@ -263,8 +266,12 @@ def _is_slow(topic: Topic) -> bool:
     """Whether late stamps come from a publisher that is too slow rather than from its clock."""
     if topic.age is None or not topic.rate or not 0.0 < topic.age < MAX_DELAY:
         return False
-    lags = topic.pace is not None and topic.pace < SLOW_PACE
-    return lags or topic.age * topic.rate <= MAX_INTERVALS
+    if topic.pace is not None and topic.pace < SLOW_PACE:
+        return True
+    alone = len({one.node for one in topic.publishers}) == 1
+    if alone and topic.stamp_rate is not None and topic.rate < SLOW_RATE * topic.stamp_rate:
+        return True
+    return topic.age * topic.rate <= MAX_INTERVALS
 
 
 def _is_input(topic: Topic, graph: Graph) -> bool:
@@ -288,6 +295,22 @@ def _twice(graph: Graph) -> Iterator[Finding]:
                 f'{", ".join(made_up)} publishes made-up states on {topic.name}, beside '
                 f'{", ".join(name for name in senders if name not in made_up)}',
                 'end it: the states of the robot and its own alternate',
+            )
+
+
+def _contradictions(graph: Graph) -> Iterator[Finding]:
+    for topic in _sorted(graph):
+        if JOINT_STATE in topic.types:
+            for a, b, joints in differing_joints(topic):
+                names = ', '.join(joints)
+                yield Finding(
+                    f'{a} and {b} report different positions of {names} on {topic.name}',
+                    'the states of both alternate: end one, or have one alone report these joints',
+                )
+        elif fault := twist_fault(topic):
+            yield Finding(
+                f'odometry of {topic.publishers[0].node} on {topic.name}: {fault}',
+                'correct its publisher: a twist is in the axes of child_frame_id, in m/s and rad/s',
             )
 
 

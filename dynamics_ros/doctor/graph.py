@@ -11,14 +11,17 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
+from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from nav_msgs.msg import Odometry
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
@@ -53,11 +56,12 @@ _QOS = QoSProfile(depth=1000, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
 class Endpoint(NamedTuple):
-    """Publisher or subscription: full name of its node, type, quality of service."""
+    """Publisher or subscription: full name of its node, type, quality of service, identifier."""
 
     node: str
     type: str
     qos: QoSProfile
+    gid: bytes = b''
 
 
 @dataclass
@@ -72,7 +76,11 @@ class Topic:
         rate: messages per second between the first and the last one.
         age: median age of the stamps on arrival [s]; None without stamps.
         pace: time by which the stamps advance per second; None if they do not.
+        stamp_rate: rate of the stamps, by the median of their steps [Hz]; None if they do not
+            advance.
         joints: names in its joint states.
+        reports: times [s] and messages of each publisher, by its identifier (b'' before Kilted): of
+            odometry, and of joint states of several publishers.
     """
 
     name: str
@@ -83,7 +91,9 @@ class Topic:
     rate: float = 0.0
     age: float | None = None
     pace: float | None = None
+    stamp_rate: float | None = None
     joints: set[str] = field(default_factory=set)
+    reports: dict[bytes, list[tuple[float, Any]]] = field(default_factory=dict)
     _ages: list[tuple[float, float]] = field(default_factory=list)  # stamp, age [s]
     _lengths: set[int] = field(default_factory=set)
     _first: float = 0.0
@@ -99,7 +109,9 @@ class Topic:
         """Whether it lies below the name of a node that publishes it, so that it is an output."""
         return any(self.name.startswith(f'{one.node}/') for one in self.publishers)
 
-    def take(self, data: bytes, now: float, *, stamped: bool, kind: Any = None) -> None:
+    def take(
+        self, data: bytes, now: float, *, stamped: bool, kind: Any = None, sender: bytes = b''
+    ) -> None:
         """Count a serialized message, which may begin with a stamp, at a time of the clock [s]."""
         self._last = time.monotonic()
         self._first = self._first or self._last
@@ -111,16 +123,22 @@ class Topic:
             if kind is JointState and len(data) not in self._lengths:  # of other joints
                 self._lengths.add(len(data))
                 self.joints.update(deserialized(data, kind).name)
+            compared = kind is Odometry or (kind is JointState and len(self.publishers) > 1)
+            if compared and self.count <= MAX_AGES:
+                message = deserialized(data, kind)
+                self.reports.setdefault(sender, []).append((stamp or now, message))
 
     def summarize(self) -> None:
-        """Set rate, age, and how far the stamps advance."""
+        """Set rate, age, and how far and how often the stamps advance."""
         ages, lasted = self._ages, self._last - self._first
         self.rate = (self.count - 1) / lasted if lasted > 0.0 else 0.0
         self.age = median(age for _, age in ages) if ages else None
-        advanced = ages[-1][0] - ages[0][0] if ages else 0.0
-        if advanced > 0.0:
+        steps = [after - before for (before, _), (after, _) in pairwise(ages)]
+        if forward := [step for step in steps if step > 0.0]:
+            advanced = ages[-1][0] - ages[0][0]
             elapsed = advanced + ages[-1][1] - ages[0][1]
             self.pace = advanced / elapsed if elapsed > MIN_ELAPSED else None
+            self.stamp_rate = 1.0 / median(forward)
 
 
 @dataclass
@@ -233,9 +251,10 @@ class _Observer:
         first = next(iter(kind.get_fields_and_field_types().values()), '')
         stamped = first in ('std_msgs/Header', 'builtin_interfaces/Time')
 
-        def take(data: bytes) -> None:
+        def take(data: bytes, info: Mapping[str, Any]) -> None:
             now = self._clock if self._graph.simulated else time.time()
-            topic.take(data, now, stamped=stamped, kind=kind)
+            sender = bytes((info.get('publisher_gid') or {}).get('data', b''))
+            topic.take(data, now, stamped=stamped, kind=kind, sender=sender)
 
         topic.listened = True
         self._node.create_subscription(kind, topic.name, take, _QOS, raw=True)
@@ -256,7 +275,10 @@ def _full(namespace: str, name: str) -> str:
 
 def _endpoints(infos: list[TopicEndpointInfo], own: str) -> tuple[Endpoint, ...]:
     found = (
-        Endpoint(_full(one.node_namespace, one.node_name), one.topic_type, one.qos_profile)
+        Endpoint(
+            _full(one.node_namespace, one.node_name),
+            *(one.topic_type, one.qos_profile, bytes(one.endpoint_gid)),
+        )
         for one in infos
     )
     return tuple(one for one in found if one.node != own)

@@ -4,16 +4,19 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import subprocess
 import sys
+import time
 
 import pytest
 
 pytest.importorskip('rclpy')
 
 from geometry_msgs.msg import PoseStamped
+from nav_msgs.msg import Odometry
 from rclpy.qos import QoSProfile, qos_profile_sensor_data
 from ros_harness import LATCHED, client, occupy, running
 from sensor_msgs.msg import JointState
@@ -109,6 +112,40 @@ def test_of_nodes_in_trouble_it_names_each_trouble_and_its_cure():
     assert 'start robot_state_publisher' in out
     assert re.search(r'! stamps of /arm/states are [\d.e+]+ s behind the clock', out)
     assert len(out.splitlines()) <= 40
+
+
+def test_publishers_and_odometry_that_contradict_themselves_are_named():
+    floating = {'robot_description': pendulum('arm'), 'root_joint': 'floating'}
+    with (
+        client(DOMAIN, 'driver') as driver,
+        client(DOMAIN, 'other') as other,
+        running('kinematics_node', DOMAIN, floating),
+    ):
+
+        def send():
+            stamp, t = driver.node.get_clock().now().to_msg(), time.time()
+            for publisher, shift in ((driver, 0.0), (other, 0.5)):
+                swing = math.sin(t) + shift
+                state = JointState(name=['swing', 'agreed'], position=[swing, math.sin(t)])
+                state.header.stamp = stamp
+                publisher.publish_joint_state(state)
+            # On a circle, with the velocity in the axes of the world.
+            odom = Odometry(child_frame_id='base')
+            odom.header.stamp = stamp
+            where, turned = odom.pose.pose.position, odom.pose.pose.orientation
+            where.x, where.y = math.sin(t), -math.cos(t)
+            turned.z, turned.w = math.sin(0.5 * t), math.cos(0.5 * t)
+            moves = odom.twist.twist
+            moves.linear.x, moves.linear.y, moves.angular.z = math.cos(t), math.sin(t), 1.0
+            driver.publish('/odom', odom)
+
+        poses = driver.listen(PoseStamped, '/kinematics_node/rod/pose')
+        driver.wait_for(lambda: poses, meanwhile=send)
+        code, out = answer(driver, doctor('--seconds', '6'), meanwhile=send)
+    assert code == 1
+    if not os.environ.get('DYNAMICS_ROS_WHEELS'):  # Jazzy does not say who sent a message
+        assert '! /driver and /other report different positions of swing on /joint_states' in out
+    assert '! odometry of /driver on /odom: linear twists are in the axes of frame_id' in out
 
 
 def test_where_nobody_is_it_says_where_to_look():

@@ -4,18 +4,22 @@
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip('rclpy')
 
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from documents import blocks, differs
+from nav_msgs.msg import Odometry
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
+from sensor_msgs.msg import JointState
 
 from dynamics_ros.command_line import plain
 from dynamics_ros.doctor.checks import CURES, findings
@@ -101,8 +105,9 @@ def test_a_sentence_without_reason_has_no_cure_and_every_cure_has_a_reason():
 @pytest.mark.parametrize(
     'options',
     [
-        {'age': 0.8, 'rate': 300.0, 'pace': 0.7},
-        {'age': 0.8, 'rate': 1.2, 'pace': 1.0},
+        {'age': 0.8, 'rate': 300.0, 'pace': 0.7, 'stamp_rate': 430.0},
+        {'age': 0.8, 'rate': 300.0, 'pace': 1.0, 'stamp_rate': 1000.0},
+        {'age': 0.8, 'rate': 1.2, 'pace': 1.0, 'stamp_rate': 1.2},
     ],
 )
 def test_a_publisher_that_is_too_slow_has_no_wrong_clock(options):
@@ -120,11 +125,76 @@ def test_the_pace_of_stamps_is_measured():
             data = struct.pack('<BBHiI', 0, 1, 0, seconds, nanoseconds)
             one.take(data, now, stamped=True)
         one.summarize()
-        return one.pace
+        return one.pace, one.stamp_rate
 
     late = pace([(100.0 + 0.01 * i, 50.0 + 0.007 * i) for i in range(100)])
-    assert late == pytest.approx(0.7)
-    assert pace([(100.0 + 0.01 * i, 50.0) for i in range(100)]) is None
+    assert late == pytest.approx((0.7, 1.0 / 0.007))
+    assert pace([(100.0 + 0.01 * i, 50.0) for i in range(100)]) == (None, None)
+
+
+def reported(*functions, rate=100.0):
+    """Positions of one joint by two nodes, over 5 s."""
+    one = topic(senders=())
+    for name, function in zip('ab', functions):
+        one.publishers += (Endpoint(f'/{name}', JOINT_STATE, RELIABLE, name.encode()),)
+        times = np.arange(0.0, 5.0, 1.0 / rate) + 1e-3 * len(one.publishers)
+        states = [JointState(name=['swing'], position=[function(t)]) for t in times]
+        one.reports[name.encode()] = list(zip(times, states, strict=True))
+    return one
+
+
+@pytest.mark.parametrize(
+    ('other', 'rate', 'differs'),
+    [
+        (lambda t: 0.0, 100.0, True),
+        (lambda t: math.sin(3.0 * t) + 0.3, 20.0, True),
+        (lambda t: math.sin(3.0 * t - 0.03), 100.0, False),
+        (lambda t: math.sin(3.0 * t) - 2.0 * math.pi, 100.0, False),
+        (lambda t: math.nan, 100.0, False),
+        (lambda t: 3.0, 0.5, False),
+    ],
+)
+def test_positions_of_two_publishers_differ_beyond_noise_and_delay(other, rate, differs):
+    found = told(graph(reported(lambda t: math.sin(3.0 * t), other, rate=rate)))
+    assert [problem for problem, _ in found] == [
+        '/a and /b report different positions of swing on /joint_states'
+    ] * differs
+
+
+def odometry(linear=1.0, angular=1.0, world=False, noise=0.0, jump=0.0, moves=1.0):
+    """Odometry on a circle of 0.6 m, with noise and a jump of the poses [m]."""
+    one, rng = topic('/odom', type='nav_msgs/msg/Odometry'), np.random.default_rng(1)
+    for t in np.arange(0.0, 5.0, 0.02):
+        yaw, message = 1.0 + 0.8 * moves * t, Odometry()
+        where = 0.6 * np.array([np.sin(yaw), -np.cos(yaw)]) + noise * rng.normal(size=2)
+        where += jump * (t > 2.0)
+        message.pose.pose.position.x, message.pose.pose.position.y = map(float, where)
+        turned, twist = message.pose.pose.orientation, message.twist.twist
+        turned.z, turned.w = math.sin(0.5 * yaw), math.cos(0.5 * yaw)
+        speed, heading = 0.48 * linear * moves, yaw * world
+        twist.linear.x, twist.linear.y = speed * math.cos(heading), speed * math.sin(heading)
+        twist.angular.z = 0.8 * angular * moves
+        one.reports.setdefault(b'', []).append((1e9 + t, message))
+    return one
+
+
+@pytest.mark.parametrize(
+    ('options', 'fault'),
+    [
+        ({}, ''),
+        ({'noise': 0.01}, ''),
+        ({'jump': 3.0}, ''),
+        ({'moves': 0.0, 'noise': 0.02}, ''),
+        ({'world': True}, 'linear twists are in the axes of frame_id instead of child_frame_id'),
+        ({'angular': 180.0 / math.pi}, 'angular twists are 57.3 times the motion of the poses'),
+        ({'linear': 0.5, 'jump': 1.0}, 'linear twists are 0.5 times the motion of the poses'),
+    ],
+)
+def test_twists_that_contradict_the_poses_of_odometry(options, fault):
+    found = told(graph(odometry(**options)))
+    assert [problem for problem, _ in found] == [f'odometry of /driver on /odom: {fault}'][
+        : bool(fault)
+    ]
 
 
 def between(sender, listener, qos=RELIABLE):
