@@ -81,6 +81,9 @@ CURES = {
     ),
     Reason.EFFORT_MISSING: EFFORTS,
     Reason.EFFORTS_INVALID: EFFORTS,
+    Reason.STAMPS_OLD: (
+        'the clock of the driver was set back, or two drivers publish the same joints'
+    ),
     Reason.STAMP_MISSING: 'have the driver set header.stamp of its joint states',
     Reason.MASSES_MISSING: (
         'add <inertial> to these links: `ros2 run dynamics_ros inspect` lists them'
