@@ -65,10 +65,10 @@ def test_it_stops_and_then_gives_up_a_motion_when_joint_states_are_missing(
         assert (status.level, reason_of(status)) == (DiagnosticStatus.ERROR, reason)
         one.pass_time(0.1, lead)
         assert one.stopped
-        count = len(one.commands)
+        del one.commands[:]
         # States that come back move nothing before the node is activated.
         one.wait_for_status('inactive', one.both)
-        assert len(one.commands) == count
+        assert not one.commands
         assert one.change('activate')
         one.wait_for_status('following twist_command', one.both)
 
@@ -185,7 +185,7 @@ def assert_halted(play, before):
     assert play.stopped
     assert_in_range(play)
     assert np.abs(np.array(play.path) - before).max() < 2.0 * TOLERANCE
-    assert 'halted' in play.status
+    assert 'halted' in play.status or 'inactive: position of' in play.status
 
 
 def assert_in_range(play):
@@ -225,6 +225,9 @@ def assert_is_stopped(moving, fault, led_before):
     # And it goes on when the states are right again.
     moving.report_of = lambda q: q
     moving.twist = [0.0, 0.0, 0.0, 0.0, 0.0, -0.8]
+    if 'not a number' in fault:
+        moving.wait_for_status('inactive', moving.both)
+        assert moving.change('activate')
     moving.ros.wait_for(
         lambda: moving.q[TURN] < before[TURN] - 0.05, meanwhile=moving.both, period=0.002
     )
