@@ -148,7 +148,7 @@ class UnseenTime:
     """Time for which joint states were missing, or without commanded joints [s].
 
     Only time in which the process looks for joint states counts, so that the machine may pause.
-    Joint states that can be used take back as much as they last.
+    A joint state that can be used takes back the time since the one before.
     """
 
     def __init__(self) -> None:

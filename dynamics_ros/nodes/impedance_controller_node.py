@@ -415,7 +415,8 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         reported = state.ages is None or not state.ages.any()
         blind = prepared.check.blind and prepared.check.lasting and reported
         known = unseen_before(prepared, implausible, timeout)
-        unseen = self._unseen.lasts(timeout, interval, known)
+        step = max(interval, missing) if known is None else interval
+        unseen = self._unseen.lasts(timeout, step, known)
         if (blind or unseen) and self._state not in LEAVING:
             self._surrender = implausible
         watching = self._reaction if self.values.mode != 'guiding' else None
@@ -569,7 +570,10 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         reason: str = Explanation(Reason.BRAKING, 'joint states fail to come')
         timeout = self.values.joint_state_timeout
         unseen = self._unseen.lasts(timeout, self.lived, 0.0)
-        if unseen or self._timing.missing > timeout:
+        if unseen:
+            # That of states before, which cannot be used either.
+            reason = self._braking_reason or reason
+        if self._timing.missing > timeout:
             stopped = self.context.inputs.describe_stopped
             reason = self.problem or self.unavailable_reason or stopped()
             if not subscribed:

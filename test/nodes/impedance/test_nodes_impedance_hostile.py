@@ -143,6 +143,7 @@ def test_frozen_joint_states_brake_the_arm_and_then_deactivate_the_node(played):
         assert value_of(status, 'reason') == 'states_frozen'
         assert status.level == DiagnosticStatus.ERROR
         played.assert_bounded(0.05)
+        played.told('inactive: the joint state of', played.lead)  # the last command has come
         # The last command carries the arm about where it stands (none would be 11 Nm off; springs
         # that an arm that is played has loaded drive the predicted one away), and nothing follows.
         carries = ROBOT.gravity(played.middle + 0.1 * np.sin(played.time))
