@@ -278,7 +278,7 @@ class Cell:
             if mode != 'braking' and (arm.at_rest or self._braking > MAX_BRAKING_TIME):
                 self._braking = 0.0
                 arm.stay()
-            if check.lasting and arm.at_rest:
+            if check.lasting:
                 self.tau = arm.gravity
         elif mode == 'guiding':
             self.tau = arm.guide(q, v, dt)
@@ -333,6 +333,8 @@ class Cell:
             work = self.pushed - pushed
             outcome.speed = max(outcome.speed, self.speed - speed)
             outcome.energy = max(outcome.energy, self.energy - energy - max(work, 0.0))
+            if self.prepared.check.lasting:
+                break  # handed over: the brakes of the driver hold the arm
         outcome.detected = detected - visible if np.isfinite(visible) else 0.0
         outcome.code = code
         return outcome

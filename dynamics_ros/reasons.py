@@ -43,6 +43,7 @@ class Reason(str, Enum):
     VELOCITY_MISSING = 'velocity_missing'
     EFFORT_MISSING = 'effort_missing'
     STAMP_MISSING = 'stamp_missing'
+    STAMPS_OLD = 'stamps_old'
     # Inputs that are invalid or implausible.
     MESSAGES_REFUSED = 'messages_refused'
     POSITION_NOT_FINITE = 'position_not_finite'

@@ -5,9 +5,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
+from dynamics_ros.control.compliance.motion_check import LASTING
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.reasons import Explanation, Reason
+from dynamics_ros.reasons import Explanation, Names, Reason
 
 from .arm import PreparedArm
 
@@ -142,11 +144,47 @@ class StateTiming:
         return self.missing > LOST * self._wait
 
 
+class UnseenTime:
+    """Time for which joint states were missing, or without commanded joints [s].
+
+    Only time in which the process looks for joint states counts, so that the machine may pause.
+    A joint state that can be used takes back the time since the one before.
+    """
+
+    def __init__(self) -> None:
+        self._seconds = 0.0
+
+    def lasts(self, timeout: float, dt: float, known: float | None) -> bool:
+        """Add a step; return whether the robot must be handed over, ``LASTING`` after the timeout.
+
+        Args:
+            timeout: longest time that joint states may be missing [s].
+            dt: length of the step [s].
+            known: time for which they certainly were missing before it [s]; None: they are not.
+        """
+        if known is None:
+            self._seconds = max(self._seconds - dt, 0.0)
+        else:
+            self._seconds = max(self._seconds, known) + dt
+        return known is not None and self._seconds > timeout + LASTING
+
+
 UNSEEN = frozenset({Reason.POSITION_NOT_FINITE, Reason.JOINTS_STALE})
 """Reasons for which the check of the motion has not seen a state."""
 
 SURELY_STABLE = 0.008
 """Interval of joint states up to which stability is not examined, for lack of time [s]."""
+
+
+def describe_old(state: RobotState, places: Mapping[str, int], timeout: float) -> Explanation:
+    """Return which joints of these indices have not been reported for a time [s]; '' for none."""
+    names: list[str] = []
+    if state.ages is not None:
+        old = state.ages > 1e9 * timeout
+        names = [name for name, i in places.items() if old[i]]
+    if not names:
+        return Explanation(Reason.OK, '')
+    return Explanation(Reason.JOINTS_STALE, 'no news of ', Names(tuple(names), ', '.join(names)))
 
 
 def reason_to_brake(
@@ -166,18 +204,17 @@ def reason_to_brake(
         interval: time since the last step [s].
         timeout: longest time that joint states may be missing [s].
     """
-    names = [name for name in state.not_finite if name in prepared.joints]
-    if names:
-        text = f'no news of {", ".join(names)}: position not finite'
-        return Explanation(Reason.POSITION_NOT_FINITE, text)
-    if state.ages is not None:
-        old = state.ages > 1e9 * timeout
-        names = [name for name, i in prepared.robot.joint_v_indices.items() if old[i]]
-        if names:
-            return Explanation(Reason.JOINTS_STALE, f'no news of {", ".join(names)}')
     # Predictions since the last state use the machine's clock, not the stamps.
     gap = max(timing.gap, interval)
     wrong = prepared.check.judge(state.q, state.v, gap, state.effort, prepared.arm.tau)
+    names = [name for name in state.not_finite if name in prepared.joints]
+    if names:
+        listed = Names(tuple(names), ', '.join(names))
+        return Explanation(
+            Reason.POSITION_NOT_FINITE, 'no news of ', listed, ': position not finite'
+        )
+    if old := describe_old(state, prepared.robot.joint_v_indices, timeout):
+        return old
     if wrong:
         return wrong
     if missing > timeout:
@@ -191,6 +228,19 @@ def reason_to_brake(
     return Explanation(Reason.OK, '')
 
 
+def unseen_before(prepared: PreparedArm, reason: Explanation, timeout: float) -> float | None:
+    """Time for which the state with a reason to brake lacked commanded joints [s]; None if not.
+
+    Feedback of the others holds an arm whose other joints are not reported.
+    """
+    if reason.reason not in UNSEEN:
+        return None
+    named = {name for part in reason.parts if isinstance(part, Names) for name in part.names}
+    if named.isdisjoint(prepared.joints):
+        return None
+    return timeout if reason.reason is Reason.JOINTS_STALE else 0.0
+
+
 def state_to_use(prepared: PreparedArm, state: RobotState, reason: Explanation) -> RobotState:
     """State to control or brake the arm with: predicted where the reported one hides its motion.
 
@@ -199,12 +249,9 @@ def state_to_use(prepared: PreparedArm, state: RobotState, reason: Explanation) 
         reason: of ``reason_to_brake`` for this state.
     """
     arm, check = prepared.arm, prepared.check
-    if reason.reason in UNSEEN:
-        # The check has not seen this state: what it said of the one before does not apply.
-        if state.ages is not None:
-            q, v = arm.reckoned(state.q, state.v, 1e-9 * state.ages)
-            state = state._replace(q=q, v=v)
-        check.begin(state.q, state.v, arm.tau)
-    elif check.blind:
+    if check.blind:
         state = state._replace(q=check.q, v=check.v)
+    elif reason.reason in UNSEEN and state.ages is not None:
+        q, v = arm.reckoned(state.q, state.v, 1e-9 * state.ages)
+        state = state._replace(q=q, v=v)
     return state

@@ -81,6 +81,7 @@ CURES = {
     ),
     Reason.EFFORT_MISSING: EFFORTS,
     Reason.EFFORTS_INVALID: EFFORTS,
+    Reason.STAMPS_OLD: 'look at the clock of the driver, and for a second publisher',
     Reason.STAMP_MISSING: 'have the driver set header.stamp of its joint states',
     Reason.MASSES_MISSING: (
         'add <inertial> to these links: `ros2 run dynamics_ros inspect` lists them'

@@ -16,6 +16,7 @@ from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from dynamics_ros.commanding.joint_states import UnseenTime, describe_old
 from dynamics_ros.commanding.joints import check_order_is_known
 from dynamics_ros.commanding.prepared_servo import (
     CommandedPositions,
@@ -144,6 +145,7 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
         self._state_time = 0.0
         self._ending = False
         self._fault = describe_not_finite(())
+        self._unseen, self._interrupted = UnseenTime(), False
         self._obstacles = Obstacles(node, context)
         self._admittance, self._gains = AdmittanceInput(self.frame_pose), ''
         self.subscribe_targets((TWIST, POSE, ENABLE))
@@ -171,6 +173,7 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
         self.targets.drop('')
         self._commanded.forget()
         self._ending = False
+        self._unseen, self._interrupted = UnseenTime(), False
 
     def deactivate(self) -> None:
         """Bring the robot to rest; after it returns, nothing more is sent."""
@@ -202,9 +205,12 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
         self._report_gains()
 
     def observe(self, state: RobotState) -> None:
-        """Store the state, unless a joint is stale; stop if a position is not finite."""
-        joints = () if self._prepared is None else self._prepared.joints
-        self._fault = describe_not_finite(name for name in state.not_finite if name in joints)
+        """Store the state, unless a commanded joint is not reported; then stop."""
+        prepared = self._prepared
+        if prepared is not None:
+            places = dict(zip(prepared.joints, prepared.v_places, strict=True))
+            missing = describe_not_finite(name for name in state.not_finite if name in places)
+            self._fault = missing or describe_old(state, places, self.values.joint_state_timeout)
         if self._fault:
             self.targets.drop(self._fault)
         self.unavailable_reason = self.reason_not_to_send() or describe_stale(state)
@@ -281,6 +287,9 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
 
     def _follow(self, commands: Commands, now: float, dt: float) -> Explanation | None:
         """Send the next command towards the target; return the status, None without a target."""
+        timeout, incoming = self.values.joint_state_timeout, self.context.inputs.incoming
+        if now - self._state_time > timeout:
+            incoming.process_waiting()  # after a pause of this process
         prepared, state, values = self._prepared, self.state, self.values
         self._ending = self._ending and commands.last is not None
         if prepared is None or state is None:
@@ -292,12 +301,18 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
         commanded.update(prepared.joints, reported, last, commands.kind != 'velocity')
         if self._ending or self.problem:
             return None
-        age, timeout = now - self._state_time, values.joint_state_timeout
+        age = max(now - self._state_time, 0.0)
         awaited = last is not None or self.targets.age() < values.command_timeout
-        reason: str = self._fault
-        if not reason and awaited and age > timeout:
-            text = f'joint states have not come for {timeout:g} s'
-            reason = Explanation(Reason.STATES_STOPPED, text)
+        fault = self._fault
+        if not fault and age > timeout:
+            inputs = self.context.inputs
+            fault = describe_stale(inputs.state or state) or inputs.describe_stopped()
+        self._interrupted = bool(fault) and (self._interrupted or last is not None)
+        known = 0.0 if fault.reason is Reason.POSITION_NOT_FINITE else timeout
+        if self._unseen.lasts(timeout, self.lived, known if self._interrupted else None):
+            self.node.give_up(fault)
+            return None
+        reason: str = fault if awaited else ''
         reason = reason or commanded.departure(reported, age, last, values.following_tolerance)
         if reason:
             self.targets.drop(reason)

@@ -227,6 +227,9 @@ CHECK_PERIOD = 0.5
 """Period between two queries for other publishers while the node is active [s]."""
 
 
+MAX_STEP = 0.1
+"""Largest step of a simulated clock that counts as time that has passed [s]."""
+
 STATUS_PERIOD = 0.1
 """Period of ~/status [s]; a change is published at once."""
 
@@ -250,6 +253,8 @@ class Commander(CommandingComponent[Settings, Topic], Generic[Settings, Topic, P
         targets: current targets.
         state: latest state of the robot; None before the first state of the current robot.
         paused: whether ~/pause has been called, so that targets are ignored.
+        lived: time since the previous ``tick`` in which the robot may have reported [s]: none while
+            this process or a simulated clock stands.
         subject: what ~/status describes, such as 'servo'.
     """
 
@@ -267,7 +272,7 @@ class Commander(CommandingComponent[Settings, Topic], Generic[Settings, Topic, P
         self._status_text, self._status_time = Explanation(Reason.OK, ''), 0.0
         self._next_check, self._other_publishers = 0.0, ''
         self._target_topics: list[str] = []
-        self._tick_time = 0.0
+        self._tick_time, self._tick_stamp, self.lived = 0.0, 0, 0.0
 
     def subscribe_targets(self, kinds: Iterable[TargetKind]) -> None:
         """Create the subscriptions to targets of these types, the timer and the services."""
@@ -392,7 +397,7 @@ class Commander(CommandingComponent[Settings, Topic], Generic[Settings, Topic, P
         Args:
             action: what the node does, with its code, without limits, which change in each step.
             has_problem: whether there is a problem beside an action that indicates none; the level
-                is WARN then, or ERROR for a fault of the robot's state.
+                is WARN then, or ERROR for a fault of the robot's state and after giving up.
         """
         is_new, self._reported, now = action != self._reported, action, time.monotonic()
         if not is_new and now - self._status_time < STATUS_PERIOD:
@@ -402,7 +407,7 @@ class Commander(CommandingComponent[Settings, Topic], Generic[Settings, Topic, P
         text = Explanation.joined((text, others))
         self._status_text, self._status_time = text, now
         level = DiagnosticStatus.OK if fine else DiagnosticStatus.WARN
-        if text.reason in FAULTS:
+        if text.reason in FAULTS or self.node.given_up:
             level = DiagnosticStatus.ERROR
         name = f'{self.node.get_name()}: {self.subject}'
         robot = self._prepared.robot.name if self._prepared is not None else ''
@@ -428,5 +433,9 @@ class Commander(CommandingComponent[Settings, Topic], Generic[Settings, Topic, P
         elapsed = now - self._tick_time
         if elapsed < 0.5 * self.period:
             return  # after a stall, timers fire in a burst
-        self._tick_time = now
+        self._tick_time, self.lived = now, min(elapsed, 2.0 * self.period)
+        clock: Any = self.node.get_clock()
+        if clock.ros_time_is_active:
+            before, self._tick_stamp = self._tick_stamp, clock.now().nanoseconds
+            self.lived = min(max(1e-9 * (self._tick_stamp - before), 0.0), MAX_STEP)
         self.tick(now, elapsed)

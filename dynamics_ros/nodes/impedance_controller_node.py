@@ -34,13 +34,14 @@ from dynamics_ros.commanding.arm_state import (
 )
 from dynamics_ros.commanding.joint_states import (
     StateTiming,
+    UnseenTime,
     reason_to_brake,
     state_to_use,
+    unseen_before,
 )
 from dynamics_ros.commanding.joints import check_order_is_known, nearest_equivalent_angles
 from dynamics_ros.control import ArmSettings, CompliantArm, Reaction, ReactionSettings
 from dynamics_ros.control.compliance.impedance import REST
-from dynamics_ros.control.compliance.motion_check import BLIND
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.nodes.commander import (
@@ -57,10 +58,10 @@ from dynamics_ros.nodes.context import RobotContext
 from dynamics_ros.nodes.fallback_controller import FallbackController
 from dynamics_ros.nodes.lifecycle import ManagedNode
 from dynamics_ros.nodes.obstacles import Obstacles
-from dynamics_ros.nodes.outputs import FRESH, VELOCITY, Publication
+from dynamics_ros.nodes.outputs import VELOCITY, Publication
 from dynamics_ros.nodes.robot_request import Description
 from dynamics_ros.parameters.impedance import MAX_STIFFNESS, ImpedanceParameters
-from dynamics_ros.reasons import FAULTS, Explanation, Reason
+from dynamics_ros.reasons import FAULTS, Explanation, Reason, reason_of
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.conversions import Array, float_array
 from dynamics_ros.wire.templates import Template
@@ -146,7 +147,7 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         self._strategy = ''  # of the reaction to a collision, until it is acknowledged
         self._reflex: Reaction | None = None
         self._reaction = reaction_settings(self.values.collision)
-        self._timing = StateTiming()
+        self._timing, self._unseen = StateTiming(), UnseenTime()
         self._braking_since = 0.0
         self._state = ArmState.OFF
         self._braking_reason = ''
@@ -258,8 +259,8 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         """Return the output of torques, for each joint state."""
         if self.commands is None or self._prepared is None:
             return []
-        needs = FRESH | VELOCITY
-        return [Publication(self.commands, self._fill_torques, needs)]
+        # How old a joint may be is decided here, by ``joint_state_timeout``.
+        return [Publication(self.commands, self._fill_torques, VELOCITY)]
 
     def failed(self, error: Exception) -> None:
         """Brake because of an error."""
@@ -400,6 +401,7 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
             self._control()
             prepared.check.begin(state.q, state.v, arm.tau)
             self._timing.start(state.time, self.node.get_parameter('use_sim_time').value)
+            self._unseen = UnseenTime()
         state = state._replace(q=nearest_equivalent_angles(state.q, arm.q, prepared.turning))
         missing = self._timing.missing
         interval = self._timing.interval(state.time)
@@ -411,9 +413,12 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         state = state_to_use(prepared, state, implausible)
         self._place_obstacles(prepared)
         reported = state.ages is None or not state.ages.any()
-        blind = prepared.check.blind and prepared.check.lasting
-        if blind and reported and self._state not in LEAVING:
-            self._surrender = prepared.check.reason
+        blind = prepared.check.blind and prepared.check.lasting and reported
+        known = unseen_before(prepared, implausible, timeout)
+        step = max(interval, missing) if known is None else interval
+        unseen = self._unseen.lasts(timeout, step, known)
+        if (blind or unseen) and self._state not in LEAVING:
+            self._surrender = implausible
         watching = self._reaction if self.values.mode != 'guiding' else None
         self._notice_collision(arm, watching, is_first or self._state in BRAKED)
         braked = self._state in BRAKED
@@ -537,7 +542,8 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
 
     def _hand_over(self, reason: Explanation) -> None:
         """Give up an arm whose motion is unknown: its drives and brakes have to hold it."""
-        if reason.reason in BLIND and self._fallback is not None and self.commands is not None:
+        moves = self._state is not ArmState.OFF
+        if moves and self._fallback is not None and self.commands is not None:
 
             def report(result: str) -> None:
                 text = f'{reason}; {result}'
@@ -561,23 +567,36 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         if not self._timing.late:
             return
         subscribed = commands.has_subscribers(time.monotonic())
-        reason = self.problem or self.unavailable_reason or 'joint states fail to come'
-        if not subscribed:
-            reason = f'nobody listens to {commands.topic}'
-        if self._timing.missing > self.values.joint_state_timeout:
+        reason: str = Explanation(Reason.BRAKING, 'joint states fail to come')
+        timeout = self.values.joint_state_timeout
+        unseen = self._unseen.lasts(timeout, self.lived, 0.0)
+        if unseen:
+            # That of states before, which cannot be used either.
+            reason = self._braking_reason or reason
+        if self._timing.missing > timeout:
+            stopped = self.context.inputs.describe_stopped
+            reason = self.problem or self.unavailable_reason or stopped()
+            if not subscribed:
+                reason = f'nobody listens to {commands.topic}'
             self._brake(reason)
             if not subscribed:
                 prepared.arm.forget()
                 self._state = ArmState.OFF
                 return
+        if unseen:
+            self._surrender = Explanation(reason_of(reason), reason)
         self._send_predicted(prepared, commands)
-        self._show(Explanation(Reason.BRAKING, f'braking: {reason}'))
+        self._show(_braking(reason))
 
     def _send_predicted(self, prepared: PreparedArm, commands: ArrayCommands) -> None:
         """Send braking torques for the predicted motion of the arm."""
         now, arm = time.monotonic(), prepared.arm
+        dt = self._timing.passed(now - self._timing.sent)
         try:
-            tau = arm.reckon(self._timing.passed(now - self._timing.sent))
+            if self._state is ArmState.RELEASING:
+                tau = arm.give_way(arm.q, arm.v, dt, np.zeros(len(arm.v)))
+            else:
+                tau = arm.reckon(dt)
         except Exception as error:
             self.faults.report('braking', error)
             tau = arm.gravity
@@ -585,16 +604,24 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         commands.command(self._efforts(prepared, tau))
 
     def _bring_to_rest(self, prepared: PreparedArm) -> None:
-        """Send braking torques until the arm is at rest, then the final command."""
+        """Send braking torques until the arm is at rest, then the final command.
+
+        An arm that is given up is not braked any more: by predictions, torques would drive it.
+        """
         commands, arm, values = self.commands, prepared.arm, self.values
         if commands is None or self._state is ArmState.OFF:
             return
-        if self._state is not ArmState.BRAKING:
-            self._braking_reason = 'deactivated'
+        if self.node.given_up or self._state is not ArmState.BRAKING:
+            self._braking_reason = self.node.given_up or 'deactivated'
         self._state, self.unavailable_reason = after(self._state, ArmState.ENDING), ''
         start = moved = time.monotonic()
+        brakes = not self.node.given_up
         try:
-            while (now := time.monotonic()) - moved < REST_TIME and now - start < values.stop_time:
+            while (
+                brakes
+                and (now := time.monotonic()) - moved < REST_TIME
+                and now - start < values.stop_time
+            ):
                 self._send_when_due(prepared, commands)
                 moved = moved if arm.at_rest else time.monotonic()
             self._state = after(self._state, ArmState.RELEASING)
@@ -609,7 +636,7 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
             commands.command(np.zeros(len(last)) if values.commands_at_end == 'zero' else last)
             commands.wait_until_received()
             arm.forget()
-        if not arm.at_rest:
+        if brakes and not arm.at_rest:
             text = f'the arm was not at rest after stop_time, {values.stop_time:g} s'
             self.node.get_logger().warning(text)
 

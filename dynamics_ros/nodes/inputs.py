@@ -247,6 +247,7 @@ class RobotInputs:
         self._outputs_pending = False
         self.joint_states = Meter(node)
         self.rate = 0.0
+        self._dropped = 0  # number of messages that were too old before the latest state
         self.received_any = False
         self._described: dict[str, tuple[float, Explanation]] = {}
         self.doubts = InputCheck(node.get_logger().warning)
@@ -309,6 +310,8 @@ class RobotInputs:
         first = self.state is None
         self.state, self._outputs_pending = state, not answer
         self._on_state(state, answer)
+        if self.buffer is not None:
+            self._dropped = self.buffer.timeline.dropped
         if first and self.buffer is not None:
             self.doubts.update(self.buffer.robot, self.buffer, state)
             self._on_change()
@@ -408,8 +411,18 @@ class RobotInputs:
         return text
 
     def describe_stopped(self) -> Explanation:
-        """Return a message that names the input that has stopped, with its publishers."""
-        joints = self.buffer is None or self.buffer.joint_names
+        """Return a message that names the input that has stopped, with its publishers.
+
+        Or why the messages that come give no states.
+        """
+        buffer = self.buffer
+        joints = buffer is None or buffer.joint_names
+        if buffer is not None and buffer.unusable:
+            reason, text = _why_missing(buffer, list(buffer.unusable), True)
+            return Explanation(reason, f'{self.topic}: {text}')
+        if buffer is not None and buffer.timeline.dropped > self._dropped:
+            text = f'stamps on {self.topic} are older than those before'
+            return Explanation(Reason.STAMPS_OLD, text)
         name = self.topic if joints else 'odom'
         text = f'{name} have stopped coming: {self.describe_publishers(name)}'
         return Explanation(Reason.STATES_STOPPED, text)

@@ -73,6 +73,7 @@ class ManagedNode(LifecycleNodeMixin, GuardedNode):
         commander: the component, which sets this.
         lifecycle: 'unconfigured', 'inactive', 'active' or 'finalized'.
         refusal: why the last transition failed; '' if it succeeded.
+        given_up: why the node has deactivated itself; '' after another transition.
     """
 
     def __init__(self, name: str, **options: Any) -> None:
@@ -86,7 +87,7 @@ class ManagedNode(LifecycleNodeMixin, GuardedNode):
                 service.callback = self._activate_alone(service.callback)
             self.guard_service(service)
         self.lifecycle = UNCONFIGURED
-        self.refusal = Explanation(Reason.OK, '')
+        self.refusal = self.given_up = Explanation(Reason.OK, '')
         self.commander: CommandingComponent[Any, Any]
         self._started = time.monotonic()
 
@@ -176,9 +177,8 @@ class ManagedNode(LifecycleNodeMixin, GuardedNode):
     def give_up(self, reason: Explanation) -> None:
         """Deactivate the node because it cannot go on; its lifecycle state has this reason."""
         self.get_logger().error(reason)
+        self.given_up = reason
         self.trigger_deactivate()
-        self.refusal = reason
-        self.commander.lifecycle_changed()
 
     def destroy_node(self) -> None:
         """Destroy the node and its state machine."""
@@ -189,7 +189,9 @@ class ManagedNode(LifecycleNodeMixin, GuardedNode):
 
     def _transition(self, verb: str, goal: str, _state: LifecycleState) -> TransitionCallbackReturn:
         """Run a transition, called ``verb`` in messages, and store why it failed."""
-        before, self.refusal = self.refusal, Explanation(Reason.OK, '')
+        if verb != 'deactivate':
+            self.given_up = Explanation(Reason.OK, '')
+        before, self.refusal = self.refusal, self.given_up
         try:
             self._run(verb)
         except DynamicsRosError as error:

@@ -208,7 +208,7 @@ class ImpedanceParameters(TargetParameters):
     joint_state_timeout: float = parameter(
         0.1,
         'Time without joint states after which a target ends; the arm already brakes from the '
-        'third missing joint state on',
+        'third missing joint state on. 0.2 s later the node is deactivated with gravity torques',
         's',
         (0.01, 10.0),
     )

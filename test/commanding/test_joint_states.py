@@ -18,6 +18,7 @@ from dynamics_ros.commanding.joint_states import (
     MAX_CYCLE,
     NOMINAL_CYCLE,
     StateTiming,
+    UnseenTime,
     reason_to_brake,
     state_to_use,
 )
@@ -152,6 +153,17 @@ def test_a_process_that_is_held_up_does_not_fling_the_arm(clock, law):
     pushed = speeds[131]
     assert max(speeds[132:]) < 1.1 * pushed
     assert max(speeds[-60:]) < 0.1 * pushed
+
+
+def test_states_are_missing_for_as_long_as_more_of_them_are_missing_than_not():
+    unseen = UnseenTime()
+    # A driver that returns within 0.3 s, again and again.
+    for known in ([0.0] * 28 + [None] * 30) * 5:
+        assert not unseen.lasts(0.1, 0.01, known)
+    # Two of three without a joint.
+    over = [unseen.lasts(0.1, 0.01, (0.0, 0.0, None)[k % 3]) for k in range(100)]
+    assert over.index(True) == 85
+    assert UnseenTime().lasts(0.1, 0.25, 0.1)
 
 
 def test_a_position_that_is_no_number_is_not_answered_by_the_prediction_for_an_earlier_state():

@@ -15,6 +15,13 @@ from test_control_compliant_arm import DT, HOME, ROBOT, Plant
 
 from benchmarks.control_faults import ALLOWED, DRIVERS, FAULTS, Cell, cells
 from dynamics_ros import Robot
+from dynamics_ros.commanding.joint_states import (
+    StateTiming,
+    UnseenTime,
+    reason_to_brake,
+    state_to_use,
+    unseen_before,
+)
 from dynamics_ros.control import (
     ArmSettings,
     Compliance,
@@ -22,6 +29,7 @@ from dynamics_ros.control import (
     ImpedanceController,
     MotionCheck,
 )
+from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.reasons import Reason
 from dynamics_ros.simulation import comfortable_posture
 
@@ -57,6 +65,41 @@ def test_an_arm_that_stays_blind_gets_gravity_torques_and_slows_down(cell):
     assert cell.prepared.check.lasting
     assert np.abs(cell.tau - cell.robot.gravity(cell.q)).max() < 2.0
     assert cell.speed < 0.3
+
+
+@pytest.mark.parametrize('missing', ['one joint', 'numbers of one joint', 'all joints'])
+def test_an_arm_whose_joint_states_are_missing_is_handed_over_before_it_is_fast(cell, missing):
+    arm, timing, unseen, timeout = cell.prepared.arm, StateTiming(), UnseenTime(), 0.1
+    cell.place()
+    for _ in range(500):
+        cell.advance(DT, None)
+        sample = cell.q, cell.v, cell.tau
+        cell.control(sample, DT, 'twist', arm.pose, np.array([0.05, 0.1, 0.2, 0.0, 0.0, 0.0]))
+    held, speed, energy, seconds = sample, cell.speed, cell.energy, 0.0
+    timing.start(0, simulated=True)
+    lost = np.arange(7) == 3
+    over = False
+    while not over:
+        seconds += DT
+        cell.advance(DT, None)
+        if missing == 'all joints':
+            cell.tau = arm.reckon(DT)
+            over = unseen.lasts(timeout, DT, 0.0)
+        else:
+            q, v, effort = (np.where(lost, x, y) for x, y in zip(held, (cell.q, cell.v, cell.tau)))
+            stamp = round(1e9 * seconds)
+            ages = np.where(lost, stamp, 0)
+            state = RobotState(stamp, q, v, effort, (), (), (), np.zeros(7, dtype=bool), ages)
+            if missing == 'numbers of one joint':
+                state = state._replace(not_finite=(cell.robot.joint_names[3],))
+            interval = timing.interval(stamp)
+            reason = reason_to_brake(cell.prepared, state, timing, 0.0, interval, timeout)
+            state = state_to_use(cell.prepared, state, reason)
+            cell.tau = arm.brake(state.q, state.v, interval)
+            over = unseen.lasts(timeout, DT, unseen_before(cell.prepared, reason, timeout))
+        assert cell.speed - speed < 0.5
+        assert cell.energy - energy < 2.0
+    assert timeout + 0.2 - 1.5 * DT < seconds < timeout + 0.2 + 5.0 * DT
 
 
 @pytest.mark.parametrize('driver', DRIVERS)

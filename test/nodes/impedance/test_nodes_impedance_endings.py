@@ -13,6 +13,7 @@ import pytest
 
 pytest.importorskip('rclpy')
 
+from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import Inertia, Vector3
 from impedance_harness import NAMES, NODE, ROBOT, TOOL, TORQUE_RATE, TRIES, arm
 from ros_harness import LATCHED, description, faulty, shared
@@ -30,9 +31,6 @@ TIMEOUT = 600.0
 """Seconds for which a target holds on: only what a test does ends the motion."""
 
 ENDS_WITHIN = 0.5 * TIMEOUT
-
-UNTIL_DROPPED = 700
-"""Commands without joint states, 250 a second, after which the target has ended."""
 
 LOST = {'joint_state_timeout': 2.0, 'torque.max_rate': [TORQUE_RATE], 'command_timeout': TIMEOUT}
 TEXT = description()
@@ -101,6 +99,18 @@ def tell_nonsense(moved):
     moved.lead_along([np.nan] * 6)
 
 
+def assert_handed_over(moved, reason, meanwhile=None):
+    """The node gives the arm up; it is activated again when the simulator goes on."""
+    status = moved.wait_for_status('inactive: ', meanwhile, 0.004)
+    assert {x.key: x.value for x in status.values}['reason'] == reason
+    assert status.level == DiagnosticStatus.ERROR
+    assert ends_commanding(moved, meanwhile)
+    del moved.states[:]
+    moved.simulator.send(signal.SIGCONT)
+    moved.ros.wait_for(lambda: moved.states)
+    assert moved.change('activate')
+
+
 FAULTS = {
     'a position that jumps': (jump, 'has jumped'),
     'joint states that fail to come': (silence, 'braking: joint states fail to come'),
@@ -127,11 +137,7 @@ def test_each_fault_ends_in_its_state_with_bounded_torques(moved, fault):
         period=0.3,
     )
     if cause is silence:
-        # Nobody hears the arm; what is sent goes on.
-        before = len(moved.commands)
-        moved.ros.wait_for(lambda: len(moved.commands) > before + UNTIL_DROPPED)
-        del moved.states[:]
-        moved.simulator.send(signal.SIGCONT)
+        assert_handed_over(moved, 'states_stopped')
     moved.ros.wait_for(lambda: is_at_rest(moved))
     assert time.monotonic() - began < ENDS_WITHIN, 'its target has ended it, of old age'
     moved.assert_bounded()
@@ -144,7 +150,7 @@ def test_each_fault_ends_in_its_state_with_bounded_torques(moved, fault):
 
 
 @pytest.mark.parametrize('field', ['position', 'velocity'])
-def test_numbers_that_are_none_brake_the_arm(moved, field):
+def test_numbers_that_are_none_brake_the_arm_and_then_deactivate_the_node(moved, field):
     get_going(moved)
     silence(moved)
     del moved.statuses[:]
@@ -158,24 +164,19 @@ def test_numbers_that_are_none_brake_the_arm(moved, field):
         meanwhile=spoil,
         period=0.004,
     )
-    # Torques for the predicted motion go on.
-    before = len(moved.commands)
-    moved.ros.wait_for(
-        lambda: len(moved.commands) > before + UNTIL_DROPPED, meanwhile=spoil, period=0.004
-    )
-    del moved.states[:]
-    moved.simulator.send(signal.SIGCONT)
+    reason = {'position': 'position_not_finite', 'velocity': 'velocity_missing'}[field]
+    assert_handed_over(moved, reason, spoil)
     moved.ros.wait_for(lambda: is_at_rest(moved))
     assert time.monotonic() - began < ENDS_WITHIN, 'its target has ended it, of old age'
     moved.assert_bounded()
     moved.wait_for_status('holding')
 
 
-def ends_commanding(one):
+def ends_commanding(one, meanwhile=None):
     """Whether nothing more comes for 0.1 s, once what was on its way has come."""
     for _ in range(TRIES):
-        count = len(one.commands)
-        one.pass_time(0.1)
+        count, end = len(one.commands), time.monotonic() + 0.1
+        one.ros.wait_for(lambda end=end: time.monotonic() > end, meanwhile=meanwhile, period=0.004)
         if len(one.commands) == count:
             return True
     return False

@@ -7,7 +7,9 @@ from __future__ import annotations
 import itertools
 import os
 import re
+import signal
 import sys
+import time
 from contextlib import nullcontext
 
 import numpy as np
@@ -19,7 +21,7 @@ from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
 from few_joint_arms import ARMS, few_joint_arm
 from geometry_msgs.msg import PoseStamped, TransformStamped
-from impedance_harness import NAMES, NODE, ROBOT, TOPIC, Q, played_arm
+from impedance_harness import NAMES, NODE, ROBOT, TIMEOUT, TOPIC, Q, played_arm
 from lifecycle_msgs.srv import ChangeState
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
@@ -51,6 +53,26 @@ def stormed():
         yield one
 
 
+def assert_handed_over(played, words, reason, lead):
+    """The arm is braked, and given up for a reason; then it is activated again."""
+    played.told(f'braking: {words}', lead)
+    try:
+        status = played.told(f'inactive: {words}', lead)
+        assert value_of(status, 'reason') == reason
+        assert status.level == DiagnosticStatus.ERROR
+        played.assert_bounded(0.05)
+        played.told(f'inactive: {words}', lead)  # the last command has come by then
+        count = len(played.commands)
+        played.told(f'inactive: {words}', lead)
+        assert len(played.commands) == count
+        assert played.lifecycle == 'inactive'
+    finally:
+        played.report()
+        activated = played.lifecycle == 'active' or played.change('activate')
+    assert activated
+    played.told('following twist_command', played.lead)
+
+
 def test_joint_states_that_are_too_rare_for_springs_brake_the_arm(played):
     played.follow()
     played.told('braking: joint states every 50 ms are too rare', lambda: played.lead(step=0.05))
@@ -59,14 +81,35 @@ def test_joint_states_that_are_too_rare_for_springs_brake_the_arm(played):
     played.told('following twist_command', played.lead)
 
 
-def test_a_joint_that_is_told_of_no_more_brakes_the_arm(played):
+def test_an_arm_with_a_joint_that_is_told_of_no_more_is_handed_over(played):
     played.follow()
     others = [name for name in NAMES if name != NAMES[3]]
-    played.told(f'braking: no news of {NAMES[3]}', lambda: played.lead(names=others))
-    # However long it lasts, by what is reckoned of the joint.
-    played.hear(200, lambda: played.lead(names=others))
-    played.assert_bounded(0.05)
+    words = f'no news of {NAMES[3]}'
+    assert_handed_over(played, words, 'joints_stale', lambda: played.lead(names=others))
+
+
+def test_an_arm_whose_stamps_run_back_is_handed_over(played):
+    played.follow()
+    words = 'stamps on joint_states are older'
+    assert_handed_over(played, words, 'stamps_old', lambda: played.lead(step=-1e-4))
+
+
+@pytest.mark.parametrize('both', [False, True])
+def test_a_pause_of_the_machine_does_not_hand_over(played, both):
+    """The node, or the driver too, stands for longer than states may be missing."""
+    played.follow()
+    played.node.send(signal.SIGSTOP)
+    end = time.monotonic() + 1.5 * TIMEOUT
+    try:
+        played.ros.wait_for(
+            lambda: time.monotonic() > end,
+            meanwhile=None if both else played.report,
+            period=0.004,
+        )
+    finally:
+        played.node.send(signal.SIGCONT)
     played.told('following twist_command', played.lead)
+    assert played.lifecycle == 'active'
 
 
 @pytest.mark.parametrize('number', [np.nan, -np.inf])
@@ -82,10 +125,7 @@ def test_a_position_that_is_not_finite_brakes_the_arm_at_once(played, number):
     status = played.told(problem, played.report)
     assert value_of(status, 'reason') == 'position_not_finite'
     played.told('following twist_command', played.lead)
-    played.told(f'braking: {problem}', report_broken)
-    played.hear(100, report_broken)
-    played.assert_bounded(0.05)
-    played.told('following twist_command', played.lead)
+    assert_handed_over(played, problem, 'position_not_finite', report_broken)
 
 
 def test_frozen_joint_states_brake_the_arm_and_then_deactivate_the_node(played):
@@ -103,6 +143,7 @@ def test_frozen_joint_states_brake_the_arm_and_then_deactivate_the_node(played):
         assert value_of(status, 'reason') == 'states_frozen'
         assert status.level == DiagnosticStatus.ERROR
         played.assert_bounded(0.05)
+        played.told('inactive: the joint state of', played.lead)  # the last command has come
         # The last command carries the arm about where it stands (none would be 11 Nm off; springs
         # that an arm that is played has loaded drive the predicted one away), and nothing follows.
         carries = ROBOT.gravity(played.middle + 0.1 * np.sin(played.time))

@@ -36,16 +36,48 @@ def watched():
         yield one
 
 
-def test_it_stops_when_joint_states_fail_to_come():
-    with play() as one:
-        one.wait_for_velocity([0.0, SPEED, 0.0], one.both)
-        status = one.wait_for_status('joint states', one.lead)
-        assert status.level == DiagnosticStatus.WARN
-        one.wait_for_stop(one.lead)
-
-
 def reason_of(status):
     return next(value.value for value in status.values if value.key == 'reason')
+
+
+@pytest.mark.parametrize(
+    ('kind', 'fault', 'reason', 'words'),
+    [
+        ('trajectory', 'none', 'states_stopped', 'joint_states have stopped coming'),
+        ('velocity', 'without a joint', 'joints_stale', f'no news of {NAMES[3]}'),
+        ('position', 'not finite', 'position_not_finite', f'position of {NAMES[3]} not finite'),
+    ],
+)
+def test_it_stops_and_then_gives_up_a_motion_when_joint_states_are_missing(
+    kind, fault, reason, words
+):
+    def lead():
+        q = np.where(np.arange(7) == 3, math.nan, one.q)
+        places = [i for i in range(7) if fault == 'not finite' or i != 3]
+        if fault != 'none':
+            one.ros.publish_joint_state(one.ros.joint_state([NAMES[i] for i in places], q[places]))
+        one.lead()
+
+    with play(kind=kind, robot=MovingPlay, joint_state_timeout=0.5) as one:
+        one.wait_for_status('following twist_command', one.both)
+        one.wait_for_status(f'halted: {words}', lead)
+        status = one.wait_for_status(f'inactive: {words}', lead)
+        assert (status.level, reason_of(status)) == (DiagnosticStatus.ERROR, reason)
+        one.pass_time(0.1, lead)
+        assert one.stopped
+        del one.commands[:]
+        # States that come back move nothing before the node is activated.
+        one.wait_for_status('inactive', one.both)
+        assert not one.commands
+        assert one.change('activate')
+        one.wait_for_status('following twist_command', one.both)
+
+
+def test_without_a_motion_it_waits_for_joint_states():
+    with play(joint_state_timeout=0.05) as one:
+        one.wait_for_status('waiting for a command', one.report)
+        one.pass_time(0.5, lambda: None)
+        one.wait_for_status('following twist_command', one.both)
 
 
 @pytest.mark.parametrize(('kind', 'number'), [('trajectory', math.nan), ('velocity', math.inf)])
@@ -153,7 +185,7 @@ def assert_halted(play, before):
     assert play.stopped
     assert_in_range(play)
     assert np.abs(np.array(play.path) - before).max() < 2.0 * TOLERANCE
-    assert 'halted' in play.status
+    assert 'halted' in play.status or 'inactive: position of' in play.status
 
 
 def assert_in_range(play):
@@ -193,6 +225,9 @@ def assert_is_stopped(moving, fault, led_before):
     # And it goes on when the states are right again.
     moving.report_of = lambda q: q
     moving.twist = [0.0, 0.0, 0.0, 0.0, 0.0, -0.8]
+    if 'not a number' in fault:
+        moving.wait_for_status('inactive', moving.both)
+        assert moving.change('activate')
     moving.ros.wait_for(
         lambda: moving.q[TURN] < before[TURN] - 0.05, meanwhile=moving.both, period=0.002
     )
