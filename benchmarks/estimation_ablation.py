@@ -116,7 +116,6 @@ MECHANISMS: dict[str, tuple[Change, ...]] = {
     'overdue joints': (_patch('_problem', lambda *_: ''),),
     'cadence': (_patch('observer.cadence.uneven', lambda *_: False),),
     'debouncing': (lambda p: setattr(p.detector, '_debounce', 0),),
-    'fixed friction, with adaptation': (_set('adaptation.share', 0.5),),
 }
 
 LOCATION: dict[str, tuple[Any, str, object] | None] = {

@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Changes of an arm after its calibration: friction that falls, payloads that nobody has set.
 
-All friction of calibrated arms falls exponentially, as in a warming gear. In other runs the hand is
-pushed for a minute by a constant force, or by a force against its velocity. In others friction is
+All friction of calibrated arms falls exponentially, as in a warming gear. In other runs friction is
 lower from the start, or the arm carries a payload.
 """
 
@@ -19,14 +18,13 @@ from benchmarks.identification_arms import SUITE
 from benchmarks.identification_estimates import (
     SETTLED,
     TRAINED,
-    Array,
     calibrated,
     felt,
     pipeline_of,
     told,
 )
 from benchmarks.records import Goal, Record
-from benchmarks.unmodelled_arms import STICKING, Motion, UnmodelledArm, named
+from benchmarks.unmodelled_arms import STICKING, UnmodelledArm, named
 from dynamics_ros.estimation import ContactPipeline, ContactState
 from dynamics_ros.identification import JointSamples
 
@@ -35,12 +33,6 @@ LENGTH, LENGTH_QUICKLY = 900.0, 300.0
 
 DRIFT, WARM = 0.4, 300.0
 """Final relative loss of friction; its time constant [s]."""
-
-BEFORE, LEAN = 60.0, 60.0
-"""Duration of free motion, and of the following force [s]."""
-
-FORCES = (1.0, 5.0, 15.0)
-"""Forces on the hand [N]."""
 
 LOST, PAYLOAD = 0.3, 1.0
 """Relative loss of friction; mass of a payload that is not set [kg]."""
@@ -52,10 +44,9 @@ FRICTION_PARTS = 'dry', 'static', 'viscous', 'load', 'ripple'
 
 
 def drift(options: argparse.Namespace) -> Iterator[Record]:
-    """Records of drifts and forces."""
+    """Records of drifts."""
     for name in named(options.robot):
         yield from _drifting(name, LENGTH_QUICKLY if options.quick else LENGTH)
-        yield from _pushing(name)
 
 
 def _drifting(name: str, length: float) -> Iterator[Record]:
@@ -66,43 +57,14 @@ def _drifting(name: str, length: float) -> Iterator[Record]:
     warm = replace(arm, **{part: getattr(arm, part) * factor for part in FRICTION_PARTS})
     samples = warm.samples(motion, rng)
     free = np.zeros((len(motion.t), 3))
-    for words, pipeline in _with_and_without_adaptation(arm, usual):
-        found = felt(pipeline, samples, free)
-        late = found.error[2 * len(found.error) // 3 :]
-        rms = float(np.sqrt((late**2).sum(axis=1).mean()))
-        after = found.normalised[2 * len(found.normalised) // 3 :]
-        words = f'friction falls by {100 * DRIFT:.0f} %, {words}'
-        yield Record(SUITE, f'{words}: force RMS', name, rms, 'N')
-        yield Record(SUITE, f'{words}: false alarms', name, found.alarms, '')
-        yield Record(SUITE, f'{words}: normalised error', name, float(after.mean()), '')
-
-
-def _pushing(name: str) -> Iterator[Record]:
-    arm, rng = UnmodelledArm.made(name, STICKING), np.random.default_rng(14)
-    usual = calibrated(arm, arm.samples(arm.swinging(TRAINED, rng), rng))
-    motion = arm.swinging(BEFORE + LEAN, rng)
-    J = arm.described.jacobian(motion.q, arm.frame)[:, :3]
-    for what in ('leans', 'holds back'):
-        for size in FORCES:
-            forces = size * _directions(what, motion, J)
-            forces[motion.t < BEFORE] = 0.0
-            external = np.einsum('tij,ti->tj', J, forces)
-            samples = arm.samples(motion, rng, external)
-            kept = []
-            for _, pipeline in _with_and_without_adaptation(arm, usual):
-                errors = felt(pipeline, samples, forces)
-                # Component along the force, in the last third of it.
-                rows = np.flatnonzero(motion.t[::10] >= BEFORE + LEAN * 2.0 / 3.0)
-                count = len(rows)
-                along = forces[::10][rows] / size
-                felt_force = size + np.einsum('ti,ti->t', errors.error[-count:], along)
-                kept.append(float(felt_force.mean()))
-                if pipeline.adaptation is not None:
-                    change = float(np.abs(pipeline.adaptation.change).max())
-            case = f'somebody {what} with {size:g} N for {LEAN:g} s'
-            yield Record(SUITE, f'{case}: felt without adaptation', name, kept[0], 'N')
-            yield Record(SUITE, f'{case}: felt with it', name, kept[1], 'N')
-            yield Record(SUITE, f'{case}: largest change of a joint', name, change, 'Nm')
+    found = felt(usual, samples, free)
+    late = found.error[2 * len(found.error) // 3 :]
+    rms = float(np.sqrt((late**2).sum(axis=1).mean()))
+    after = found.normalised[2 * len(found.normalised) // 3 :]
+    words = f'friction falls by {100 * DRIFT:.0f} %'
+    yield Record(SUITE, f'{words}: force RMS', name, rms, 'N')
+    yield Record(SUITE, f'{words}: false alarms', name, found.alarms, '')
+    yield Record(SUITE, f'{words}: normalised error', name, float(after.mean()), '')
 
 
 def changes(options: argparse.Namespace) -> Iterator[Record]:
@@ -122,8 +84,8 @@ def changes(options: argparse.Namespace) -> Iterator[Record]:
                 (f'payload of {PAYLOAD:g} kg', replace(arm, real=loaded)),
             ):
                 samples = changed.samples(motion, np.random.default_rng(16))
-                for words, pipeline in _with_and_without_adaptation(arm, usual):
-                    yield from _changed(f'{what}, {moving}, {words}', name, pipeline, samples)
+                pipeline = pipeline_of(usual.robot, arm.frame, usual.values)
+                yield from _changed(f'{what}, {moving}', name, pipeline, samples)
 
 
 def _changed(
@@ -148,22 +110,3 @@ def _changed(
     for words, share in (('in contact', contact), ('distrusted', degraded)):
         yield Record(SUITE, f'{case}: {words}', name, 100.0 * float(share[late].mean()), '%')
     yield Record(SUITE, f'{case}: cause reported after', name, reported, 's')
-
-
-def _with_and_without_adaptation(
-    arm: UnmodelledArm, usual: ContactPipeline
-) -> Iterator[tuple[str, ContactPipeline]]:
-    """The calibrated estimators, without and with adaptation."""
-    for words, share in (('as calibrated', 0.0), ('adapting', 0.5)):
-        given = replace(usual.values.adaptation, share=share)
-        values = replace(usual.values, adaptation=given)
-        yield words, pipeline_of(usual.robot, arm.frame, values)
-
-
-def _directions(what: str, motion: Motion, J: Array) -> Array:
-    """(n, 3) unit vectors: a constant direction, or against the velocity of the hand."""
-    if what == 'leans':
-        return np.tile([0.6, 0.0, -0.8], (len(motion.t), 1))
-    velocity = np.einsum('tij,tj->ti', J, motion.v)
-    speed = np.linalg.norm(velocity, axis=1, keepdims=True)
-    return np.asarray(-velocity / np.maximum(speed, 1e-6))

@@ -20,7 +20,7 @@ from .legged import FootContactEstimator, FootContacts
 from .observers import MomentumObserver, ObserverEvent
 from .payload_identification import NotIdentifiableError, PayloadEstimate, PayloadIdentifier
 from .tare import Tare, TareResult
-from .uncertainty.residual_watch import FrictionAdaptation, ResidualWatch
+from .uncertainty.residual_watch import ResidualWatch
 from .uncertainty.thresholds import NoiseGains
 from .wrench import WrenchEstimate, WrenchEstimator
 
@@ -40,7 +40,6 @@ __all__ = [
     'ExternalTorques',
     'FootContactEstimator',
     'FootContacts',
-    'FrictionAdaptation',
     'MomentumObserver',
     'NoiseGains',
     'NotIdentifiableError',

@@ -77,7 +77,7 @@ def _ordinary(pipeline: ContactPipeline, states: RobotState, latches: bool) -> E
     """Estimates the ordinary states at the beginning of several; None if there are none."""
     samples, observer, detector = pipeline.samples, pipeline.observer, pipeline.detector
     last, watch = samples.stamp, pipeline.effort_watch
-    partial = states.effort_missing or states.velocity_missing or states.stale
+    partial = states.effort_missing or states.velocity_missing or states.stale or pipeline.lacking
     if partial or states.ages is not None or watch.reason or pipeline.unavailable_reason:
         return None
     if samples.waiting or pipeline.measures or not observer.steady:
@@ -85,7 +85,7 @@ def _ordinary(pipeline: ContactPipeline, states: RobotState, latches: bool) -> E
     if last is None or not last == observer.stamp == detector.stamp:
         return None
     steps = np.diff(states.time, prepend=last)
-    # A judgement of the residuals may change thresholds and friction.
+    # A judgement of the residuals may change thresholds.
     checks = CHECK_EVERY - pipeline.residuals.fresh - 1
     due = max(int(states.time[0]), pipeline.next_check) + checks * CHECK_PERIOD
     count = int(states.time.searchsorted(due)) + 1
@@ -128,7 +128,7 @@ def _ordinary(pipeline: ContactPipeline, states: RobotState, latches: bool) -> E
         reports.append(detector.take(stamp, compared))
         if stamp >= pipeline.next_check and pipeline.checks_are_due(stamp):
             pipeline.effort_check.add(stamp, q[i], v[i], effort[i])
-            pipeline.check_residuals(stamp, v[i], compared, reports[i])
+            pipeline.check_residuals(v[i], compared)
         if detector.idle:
             # The report stays until a threshold is exceeded or a check is due.
             same = int(times.searchsorted(pipeline.next_check))

@@ -23,9 +23,7 @@ from .contact_settings import (
 from .effort_model import EffortModel
 from .legged import FootContactEstimator
 from .observers import MAX_GAP, MomentumObserver
-from .samples.robot_state import RobotState
 from .samples.sample_filter import SampleFilter
-from .uncertainty.residual_watch import FrictionAdaptation
 from .uncertainty.thresholds import (
     Unexplained,
     by_effort_limit,
@@ -113,22 +111,6 @@ def unexplained(robot: Robot, values: ContactSettings) -> Unexplained | None:
     return Unexplained(constant=np.zeros(robot.nv), **rows)
 
 
-def adaptation_off(robot: Robot, values: ContactSettings) -> str:
-    """Returns why dry friction is not adapted; '' if it is."""
-    if not values.adaptation.share:
-        return 'adaptation.share is 0'
-    return 'the base moves' if robot.model.root_joint_nv else ''
-
-
-def adaptation(
-    robot: Robot, values: ContactSettings, model: EffortModel
-) -> FrictionAdaptation | None:
-    """Creates the adaptation of dry friction; None if it is off, see ``adaptation_off``."""
-    if adaptation_off(robot, values):
-        return None
-    return FrictionAdaptation(model.coulomb, model.stribeck, values.adaptation.share)
-
-
 def observer(robot: Robot, values: ContactSettings) -> MomentumObserver:
     """Creates an observer."""
     of = joint_values(robot, values)
@@ -164,11 +146,7 @@ def effort_model(robot: Robot, effort: EffortSettings, friction: FrictionSetting
     )
 
 
-def sample_filter(
-    robot: Robot,
-    values: ContactSettings,
-    consistent: Callable[[RobotState, RobotState], bool],
-) -> SampleFilter:
+def sample_filter(robot: Robot, values: ContactSettings) -> SampleFilter:
     """Creates a sample filter for joint states."""
     of = joint_values(robot, values)
     return SampleFilter(
@@ -178,7 +156,6 @@ def sample_filter(
         effort_scale=of('effort.scale', 1.0),
         motion=motion_scales(robot),
         max_gap=MAX_GAP,
-        consistent=consistent,
     )
 
 

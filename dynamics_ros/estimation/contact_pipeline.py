@@ -4,21 +4,19 @@
 
 from __future__ import annotations
 
-import weakref
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.algorithms.joint_friction import smooth_sign
 from dynamics_ros.reasons import Explanation, Names, Reason
 
 from . import contact_estimators as estimators
-from .contact.detector import NO_CONTACT, Compared, ContactReport
+from .contact.detector import Compared
 from .contact_settings import ContactSettings
-from .efforts import EffortCheck, EffortVerdict, EffortWatch
+from .efforts import EffortCheck, EffortWatch
 from .external_torques import ExternalTorques, index_of
-from .observers import IGNORED, RESTARTS, UPDATED, MomentumObserver
+from .observers import IGNORED, RESTARTS, UPDATED
 from .samples.robot_state import RobotState, describe_not_finite
 from .tare import Tare
 from .uncertainty.residual_watch import CHECK_EVERY, ResidualWatch
@@ -54,9 +52,9 @@ class ContactPipeline:
         feet: foot contact estimator; None if no feet are configured.
         samples: filter that rejects implausible states.
         estimated_state: state of the last estimate: the newest one unless it is held as doubtful.
+        lacking: joints without velocity, with the stamp of their last state without it [ns].
         effort_watch: checks at every state whether efforts are still measured.
         effort_check: checks whether efforts match their configured meaning.
-        adaptation: adaptation of dry friction in free motion; None if disabled.
         residuals: checks whether external torques in motion are as small as stated.
         uncertain_frames: contact frames moved by joints with larger residuals than stated.
         external: the last estimate; None if there is none.
@@ -77,22 +75,12 @@ class ContactPipeline:
         self.joint_names = tuple(robot.joint_v_indices)
         self.joint_indices = index_of([*robot.joint_v_indices.values()])
         self.unavailable_reason = self.warning = ''
-        # In a cycle of references, a replaced robot would wait for the garbage collector.
-        weak = weakref.proxy(self)
-        self.samples = estimators.sample_filter(
-            robot,
-            values,
-            lambda *states: weak._explains(*states),
-        )
+        self.samples = estimators.sample_filter(robot, values)
         self.estimated_state: RobotState | None = None
         self.observer = estimators.observer(robot, values)
-        # Observer while velocities are missing, stamps of the last states without them by joint
-        # [ns], and the state before; the observer of the last state.
-        self._partial, self._missing = self.observer, dict[str, int]()
-        self._before: RobotState | None = None
-        self._used = self.observer
+        self.lacking: dict[str, int] = {}
+        self._before: RobotState | None = None  # of the last one, while velocities are missing
         model = self.observer.effort_model
-        self.adaptation = estimators.adaptation(robot, values, model)
         self.estimator = estimators.wrench_estimator(robot, values, self.frames)
         self.detector = estimators.detector(robot, values)
         self.feet = estimators.feet(robot, values)
@@ -124,16 +112,11 @@ class ContactPipeline:
             self.detector.inherit(other.detector)
         if (ours.effort, ours.friction) == (theirs.effort, theirs.friction):
             self.residuals = other.residuals
-            if self.robot is not other.robot:
-                self.residuals.forget_friction()
             if ours.observer == theirs.observer:
                 model, self.observer = self.observer.effort_model, other.observer
-                self._used = self.observer
+                self.lacking = other.lacking
                 self.observer.change_robot(self.robot)
                 self.observer.change_effort_model(model)
-                if self.adaptation is not None and other.adaptation is not None:
-                    self.adaptation.inherit(other.adaptation)
-                    self._apply_friction()
             report = other.effort_check.report
             if report is not None and not report.advice:
                 # The old report may be due to a payload that is known now.
@@ -185,43 +168,41 @@ class ContactPipeline:
     def _estimate(self, state: RobotState) -> ExternalTorques | None:
         """Estimates external torques from a plausible state; None if that is impossible."""
         self.unavailable_reason = self.warning = ''
-        observer, v, time, runs = self.observer, state.v, state.time, self.samples.effort_runs
+        v, time, runs = state.v, state.time, self.samples.effort_runs
         measured = v
-        if state.velocity_missing or self._missing:
-            observer, measured, v = self._without_velocity(state)
-        self._used = observer
+        if state.velocity_missing or self.lacking:
+            measured, v = self._without_velocity(state)
         checks = self.checks_are_due(time)
-        if checks:
-            self.effort_check.add(time, state.q, v, state.effort)
         if self.effort_watch.contradicts(state.q, v, state.effort, runs):
             self._reject_efforts()
             return None
-        raw = observer.update(time, state.q, measured, state.effort)
-        compared = self._compare(observer, raw, state, v)
+        if checks:
+            self.effort_check.add(time, state.q, v, state.effort)
+        raw = self.observer.update(time, state.q, measured, state.effort)
+        compared = self._compare(raw, state, v)
         if compared is None:
             return None
         if compared.excess > 0.0 and self._stands_still(v, compared, runs):
             self._reject_efforts()
             return None
         report = self.detector.take(time, compared)
-        if checks and observer is self.observer and not state.stale:
-            self.check_residuals(time, v, compared, report)
+        if checks and not self.lacking and not state.stale:
+            self.check_residuals(v, compared)
         return ExternalTorques(compared.values, report, compared.deviation)
 
-    def _without_velocity(self, state: RobotState) -> tuple[MomentumObserver, Array, Array]:
-        """Returns an observer, its velocities with zeros, and others from the state before."""
+    def _without_velocity(self, state: RobotState) -> tuple[Array, Array]:
+        """Returns velocities with zeros for the observer, and others from the state before."""
         before, self._before = self._before, state
-        seen = self._missing | dict.fromkeys(state.velocity_missing, state.time)
+        seen = self.lacking | dict.fromkeys(state.velocity_missing, state.time)
         lacking = {x: at for x, at in seen.items() if 0 <= state.time - at < LACKING}
-        changed, self._missing = lacking.keys() != self._missing.keys(), lacking
+        changed, self.lacking = lacking.keys() != self.lacking.keys(), lacking
+        if changed:
+            # The momentum of joints without velocity is not part of the balance; of those that
+            # report one now and then neither, since each change is a start anew.
+            self.observer.reset()
         if not lacking:
             self._before = None
-            return self.observer, state.v, state.v
-        if changed:
-            # The momentum of joints without velocity is not part of its balance; of those that
-            # report one now and then neither, since each change is a start anew.
-            self._partial = estimators.observer(self.robot, self.values)
-            self._partial.change_effort_model(self.observer.effort_model)
+            return state.v, state.v
         names = [name for name in self.joint_names if name in lacking]
         measured, v = state.v.copy(), state.v.copy()
         measured[[self.robot.joint_v_indices[name] for name in names]] = 0.0
@@ -234,22 +215,11 @@ class ContactPipeline:
         if len(names) == len(self.joint_names):
             text = 'by gravity alone, not valid in motion: no velocity of '
         self.warning = Explanation(Reason.VELOCITY_MISSING, text + ', '.join(names))
-        return self._partial, measured, v
+        return measured, v
 
-    def _explains(self, *states: RobotState) -> bool:
-        """Whether the second of two states is explained better with the first one."""
-        lacking = [self.robot.joint_v_indices[name] for name in self._missing]
-        velocities = [x.v.copy() for x in states]
-        for v in velocities:
-            v[lacking] = 0.0
-        samples = [(x.time, x.q, v, x.effort) for x, v in zip(states, velocities, strict=True)]
-        return self._used.explains(*samples)
-
-    def _compare(
-        self, observer: MomentumObserver, raw: Array, state: RobotState, v: Array
-    ) -> Compared | None:
+    def _compare(self, raw: Array, state: RobotState, v: Array) -> Compared | None:
         """Compares the observer's output ``raw`` with the thresholds."""
-        event = observer.event
+        observer, event = self.observer, self.observer.event
         if event in RESTARTS:
             self.tare.restart()
             self.samples.restart(state)
@@ -286,45 +256,26 @@ class ContactPipeline:
         self.checked, self.next_check = stamp, stamp + CHECK_PERIOD
         return True
 
-    def check_residuals(
-        self, stamp: int, v: Array, compared: Compared, report: ContactReport
-    ) -> None:
+    def check_residuals(self, v: Array, compared: Compared) -> None:
         """Adds a sample to the comparison of torques with their stated deviation."""
         if self.observer.event in IGNORED:
             return
         values, stated, deviation = compared.values, self._stated, compared.deviation
-        raw = values + self.tare.offset
-        friction, adaptation = raw, self.adaptation
-        if adaptation is not None:
-            dry = np.array([smooth_sign(*x) for x in zip(v, self.observer.effort_model.speeds[0])])
-            friction = raw - adaptation.change * dry
-            if report.state is not NO_CONTACT or compared.excess > 0.0:
-                adaptation.suspect(stamp, raw)
-            if adaptation.suspected(stamp):
-                friction = np.full_like(raw, np.nan)
         if deviation is not None:
             # Scaled to the deviation that is stated at rest.
             known = np.isfinite(stated) & (deviation > 0.0)
             values = values * np.divide(stated, deviation, np.ones_like(values), where=known)
-        above = 0.0 * raw
+        above = np.zeros_like(v)
         if not self.values.thresholds.contact:
             # Given thresholds are those of a user, and stay.
             threshold = self.detector.constants[0] + compared.added
             above = np.abs(compared.values) - threshold + self.residuals.increase
-        self.residuals.add(values + self.tare.offset, v, above, friction)
-
-    def _apply_friction(self) -> None:
-        """Passes the adapted dry friction to the observer."""
-        if self.adaptation is not None:
-            model = self.observer.effort_model.with_values(coulomb=self.adaptation.coulomb)
-            for one in (self.observer, self._partial):
-                one.change_effort_model(model)
+        self.residuals.add(values + self.tare.offset, v, above)
 
     def _reject_efforts(self) -> None:
         """Reports why efforts are invalid; the observer restarts once they are valid again."""
         self.unavailable_reason = self.effort_watch.reason
         self.observer.reset()
-        self._partial.reset()
         self.tare.restart()
 
     def wrenches(
@@ -368,7 +319,7 @@ class ContactPipeline:
         self.observer.reset()
         self.samples.restart()
         self._before = self.external = None
-        self._missing, self._used = {}, self.observer
+        self.lacking = {}
         self.detector.reset()
         self.tare.restart()
 
@@ -424,14 +375,10 @@ class ContactPipeline:
         )
 
     def update_warning(self, stamp: int) -> None:
-        """Judges residuals and adapts friction if that is due, and composes ``warning``."""
+        """Judges residuals if that is due, and composes ``warning``."""
         residuals = self.residuals
-        if residuals.fresh >= CHECK_EVERY:
-            if residuals.judge(self.tare.offset, self._stated):
-                self._update_noise()
-            if self.adaptation is not None:
-                self.adaptation.update(stamp, residuals.excess_friction())
-                self._apply_friction()
+        if residuals.fresh >= CHECK_EVERY and residuals.judge(self.tare.offset, self._stated):
+            self._update_noise()
         self._find_warning(stamp)
         if residuals.advice:
             self.warning = Explanation.joined((self.warning, residuals.advice))
@@ -441,9 +388,7 @@ class ContactPipeline:
             return
         report = self.effort_check.report
         if report is not None and report.advice:
-            zeros = report.verdict is EffortVerdict.ZEROS
-            reason = Reason.EFFORTS_INVALID if zeros else Reason.EFFORTS_UNEXPECTED
-            self.warning = Explanation(reason, report.advice)
+            self.warning = Explanation(Reason.EFFORTS_UNEXPECTED, report.advice)
         elif refused := self.samples.recent(stamp):
             self.warning = Explanation(Reason.OTHER, 'refused: ', refused)
         elif self.feet is not None and not self.feet.ready:

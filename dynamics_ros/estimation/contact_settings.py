@@ -225,20 +225,6 @@ class FeetSettings:
 
 
 @dataclass(frozen=True)
-class AdaptationSettings:
-    """Adaptation of dry friction to a slow drift, e.g. of temperature, in free motion."""
-
-    share: float = parameter(
-        0.0,
-        'Largest slow change of friction.coulomb of each joint, as a share of it, and so the '
-        'largest push that may be mistaken for friction; 0.5 follows gears that warm up, 0 '
-        'restores the friction',
-        minimum=0.0,
-        maximum=1.0,
-    )
-
-
-@dataclass(frozen=True)
 class ContactSettings:
     """All contact estimator settings of one robot."""
 
@@ -253,4 +239,3 @@ class ContactSettings:
     wrench: WrenchSettings = field(default_factory=WrenchSettings)
     thresholds: ThresholdSettings = field(default_factory=ThresholdSettings)
     feet: FeetSettings = field(default_factory=FeetSettings)
-    adaptation: AdaptationSettings = field(default_factory=AdaptationSettings)

@@ -17,7 +17,6 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, NoModelError
 from dynamics_ros.estimation import ContactPipeline, ExternalTorques
-from dynamics_ros.estimation.contact_estimators import adaptation_off
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.multibody.large_robots import check_size, is_large
 from dynamics_ros.nodes.contact_location import ContactLocalization
@@ -64,7 +63,7 @@ def reset(pipeline: ContactPipeline) -> str:
 
 
 def pipeline_details(pipeline: ContactPipeline) -> dict[str, str]:
-    """Return counts of observer and filter, the tare, and findings on efforts and friction."""
+    """Return counts of observer and filter, the tare, and findings on efforts."""
     observer, check = pipeline.observer, pipeline.effort_check.report
     values = {f'refused: {what}': str(count) for what, count in pipeline.samples.refused.items()}
     values |= {f'observer: {event.value}': str(n) for event, n in observer.counts.items()}
@@ -75,15 +74,6 @@ def pipeline_details(pipeline: ContactPipeline) -> dict[str, str]:
         if check
         else 'unknown: not yet at rest',
     }
-    adaptation = pipeline.adaptation
-    if adaptation is None:
-        why = adaptation_off(pipeline.robot, pipeline.values)
-        return values | {'friction adaptation': f'off: {why}'}
-    values['friction adaptation'] = 'on'
-    for name, i in pipeline.robot.joint_v_indices.items():
-        values[f'friction adaptation: {name}'] = (
-            f'{adaptation.change[i]:+.3f} Nm or N, bound {adaptation.bound[i]:.3f}'
-        )
     return values
 
 

@@ -39,16 +39,16 @@ REMOVED = {
             effort.velocity_differenced effort.velocity_cutoff friction.stribeck_velocity
             unexplained.fastest unexplained.beyond""",
         'unexplained.speed, a fifth of it': 'thresholds.velocity',
-        'adaptation.share of friction.coulomb': 'adaptation.enabled adaptation.bound',
+        'nothing: calibrate again when friction has changed': 'adaptation.',
         'friction.* and robot_carries_itself': 'feed_forward.',
         'its former default, which is a constant now': """
-            plausibility.sigmas plausibility.velocity plausibility.effort adaptation.speed
-            adaptation.margin feet.force_threshold thresholds.release location.rate
+            plausibility.sigmas plausibility.velocity plausibility.effort
+            feet.force_threshold thresholds.release location.rate
             markers.diameter wrench.length_scale location.friction tare.max_deviation
             location.max_deviation location.resolution tare.max_velocity joint_range.guard_rate
             largest_inertia blending_time speed.joint_scale ground_truth_rate load_friction
             command_mode markers.rate markers.axis_length markers.center_of_mass_diameter
-            adaptation.time_constant location.enabled joint_range.stiffness guiding.damping
+            location.enabled joint_range.stiffness guiding.damping
             tare.window wrench.singular_threshold thresholds.debounce""",
         'publish_rate, for all outputs of the node': 'publish_rates.',
         'collision.reaction stop or float': """

@@ -18,7 +18,7 @@ from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
 from dynamics_ros.estimation import ContactPipeline, ContactState
 from dynamics_ros.estimation.blocks import estimates_of
-from dynamics_ros.estimation.contact_settings import AdaptationSettings, UnexplainedSettings
+from dynamics_ros.estimation.contact_settings import UnexplainedSettings
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.estimation.uncertainty import residual_watch
 from dynamics_ros.estimation.uncertainty.residual_watch import ResidualWatch
@@ -108,10 +108,8 @@ CALIBRATED = UnexplainedSettings(speed=(0.5,), load=(0.05,), reversal=(0.5,), st
 @pytest.mark.parametrize('unexplained', [UnexplainedSettings(), CALIBRATED], ids=['', 'calibrated'])
 def test_blocks_say_what_single_states_say(robot, stream, unexplained):
     parameters = ContactParameters()
-    adapts = AdaptationSettings(1.0 if unexplained is CALIBRATED else 0.0)
     more = {
         'unexplained': unexplained,
-        'adaptation': adapts,
         'friction': replace(parameters.friction, coulomb=(1.0,)),
     }
     one, many = made(robot, **more), made(robot, **more)
@@ -137,8 +135,6 @@ def test_blocks_say_what_single_states_say(robot, stream, unexplained):
     assert one.effort_check.report == many.effort_check.report
     assert one.residuals.advice == many.residuals.advice
     assert one.tare.take() == many.tare.take()
-    if one.adaptation is not None:
-        np.testing.assert_allclose(many.adaptation.change, one.adaptation.change, atol=1e-12)
 
 
 def gap(seconds, *joints):

@@ -91,10 +91,10 @@ def test_topics(graph, nodes):
 def test_parameters(graph):
     assert '  observer.gain\n' in graph('ros2 param list /contact_node')
     assert graph('ros2 param get /contact_node observer.gain') == ('Double values are: [75.0]\n')
-    node = '/contact_node adaptation.share'
+    node = '/contact_node markers.force_scale'
     assert graph(f'ros2 param set {node} 0.5') == 'Set parameter successful\n'
     assert graph(f'ros2 param get {node}') == 'Double value is: 0.5\n'
-    graph(f'ros2 param set {node} 0.0')
+    graph(f'ros2 param set {node} 0.01')
 
 
 def test_an_action_with_feedback(graph):

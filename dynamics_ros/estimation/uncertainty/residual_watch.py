@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""External torques in motion beyond their stated deviation, and adaptation of friction to them.
+"""External torques in motion beyond their stated deviation.
 
 Larger ones indicate wrong friction or masses: torques of friction turn with the direction of motion
 and those of masses do not. A contact also causes external torques but rarely
@@ -58,15 +58,6 @@ MARGIN, HELD = 1.3, 0.99
 """Increase of a contact threshold over the largest sample above it; share of it that is held until
 the next check, because other postures need other increases."""
 
-CONTACT_MARGIN = 1_000_000_000
-"""Time without adaptation after the last suspected contact [ns]: hands touch a robot repeatedly."""
-
-INTERVAL = 1.0
-"""Time in motion between two updates [s]."""
-
-TIME_CONSTANT = 60.0
-"""Time in motion with which the applied friction follows the observed one [s]."""
-
 
 class ResidualWatch:
     """Compares external torques of moving joints with their stated deviation over some time.
@@ -95,18 +86,12 @@ class ResidualWatch:
         self._judges = not robot.model.root_joint_nv
         self._max_velocity = AT_REST * motion_scales(robot)
         self._fast = np.maximum(self._max_velocity, FULL_FRICTION * friction_velocity)
-        # Residuals, directions of motion, excess over the contact threshold, torques of friction.
-        self._stored = np.zeros((4, WINDOW, robot.nv))
+        # Residuals, directions of motion, excess over the contact threshold.
+        self._stored = np.zeros((3, WINDOW, robot.nv))
         self._counts = np.zeros(robot.nv, dtype=int)
         self.fresh = 0
 
-    def add(
-        self,
-        external: Vector,
-        v: Vector,
-        above: Vector | float = 0.0,
-        friction: Vector | None = None,
-    ) -> None:
+    def add(self, external: Vector, v: Vector, above: Vector | float = 0.0) -> None:
         """Adds a sample, ten times a second.
 
         Args:
@@ -114,37 +99,15 @@ class ResidualWatch:
                 or N].
             v: (nv) velocity.
             above: (nv) external torque above the contact threshold without ``increase`` [Nm or N].
-            friction: (nv) external torque without adaptation of friction, NaN if it may be that of
-                a contact; None: ``external`` [Nm or N].
         """
         speed = np.abs(v)
         moving = np.flatnonzero(speed > self._max_velocity)
         if self._judges and len(moving):
             ways = np.where(speed > self._fast, np.sign(v), 0.0)
-            rest = np.broadcast_to(above, v.shape), external if friction is None else friction
-            values = np.stack([external, ways, *rest])
+            values = np.stack([external, ways, np.broadcast_to(above, v.shape)])
             self._stored[:, self._counts[moving] % WINDOW, moving] = values[:, moving]
             self._counts[moving] += 1
             self.fresh += 1
-
-    def forget_friction(self) -> None:
-        """Forgets the torques of friction, which may be those of another payload."""
-        self._stored[3] = np.nan
-
-    def excess_friction(self) -> Vector:
-        """Returns the dry friction (nv) beyond that of the model; NaN if unknown [Nm or N].
-
-        Half of the difference of the torques in backward and forward motion, as medians: errors
-        that are the same in both directions cancel out.
-        """
-        found = np.full(len(self._counts), np.nan)
-        for i, count in enumerate(self._counts):
-            ways, torques = self._stored[1, :count, i], self._stored[3, :count, i]
-            known = np.isfinite(torques)
-            forward, backward = known & (ways > 0.0), known & (ways < 0.0)
-            if min(forward.sum(), backward.sum()) >= MIN_WAY:
-                found[i] = 0.5 * (np.median(torques[backward]) - np.median(torques[forward]))
-        return found
 
     def judge(self, offset: Vector, stated: Vector) -> bool:
         """Updates the attributes if a check is due; returns whether they have changed.
@@ -218,8 +181,7 @@ class ResidualWatch:
             return Reason.FRICTION_UNEXPECTED, (
                 f'probably those of {"less" if signs > 0.0 else "more"} friction than configured '
                 '(confidence ',
-                *(Figure(100.0 * share, '.0f'), ' %); calibrate, set adaptation.share, or set '),
-                'friction',
+                *(Figure(100.0 * share, '.0f'), ' %); calibrate, or set friction'),
             )
         if share <= MASSES:
             return Reason.LOAD_UNEXPECTED, (
@@ -230,70 +192,3 @@ class ResidualWatch:
             'friction or masses are not as described, or a contact lasts; tare, or set friction, '
             'payload or effort.model_error',
         )
-
-
-class FrictionAdaptation:
-    """Follows slow changes of the dry friction of each joint, such as those of temperature.
-
-    Friction that exceeds the model's by d appears as an external torque of -d in one direction of
-    motion and +d in the other; ``ResidualWatch`` finds d. The applied change follows d slowly,
-    within a bound.
-
-    Attributes:
-        bound: (nv) largest change; 0 disables the adaptation of a joint [Nm or N].
-        change: (nv) applied change, never modified in place [Nm or N].
-    """
-
-    def __init__(self, coulomb: Vector, stribeck: Vector, share: float) -> None:
-        """Creates an adaptation with zero change.
-
-        Args:
-            coulomb, stribeck: (nv) parameters of the friction model [Nm or N].
-            share: largest change as a share of ``coulomb``.
-        """
-        self._coulomb = coulomb
-        self.bound = share * coulomb
-        self.change = np.zeros(len(coulomb))
-        # Neither dry friction nor breakaway friction may become negative.
-        least = np.minimum(coulomb, coulomb + stribeck)
-        self._lowest = -np.minimum(self.bound, np.maximum(least, 0.0))
-        self._step = -np.expm1(-INTERVAL / TIME_CONSTANT)
-        self._suspected: int | None = None
-
-    @property
-    def coulomb(self) -> Vector:
-        """(nv) dry friction including the applied changes [Nm or N]."""
-        return self._coulomb + self.change
-
-    def inherit(self, other: FrictionAdaptation) -> None:
-        """Takes over the changes of another adaptation of the same friction, within the bounds."""
-        if np.array_equal(self._coulomb, other._coulomb):
-            self.change = np.clip(other.change, self._lowest, self.bound)
-            self._suspected = other._suspected
-
-    def suspect(self, stamp: int, external: Vector) -> None:
-        """Pauses because of a possible contact, unless a change within the bound may cause it.
-
-        Args:
-            stamp: ns.
-            external: (nv) external torque before taring [Nm or N].
-        """
-        adapts = self.bound > 0.0
-        if not adapts.any() or (np.abs(external) > np.where(adapts, self.bound, np.inf)).any():
-            self._suspected = stamp
-
-    def suspected(self, stamp: int) -> bool:
-        """Whether a contact is possible at a stamp [ns], or was up to a moment before it."""
-        return self._suspected is not None and 0 <= stamp - self._suspected < CONTACT_MARGIN
-
-    def update(self, stamp: int, excess: Vector) -> None:
-        """Follows the observed friction, to be called after each ``INTERVAL`` in motion.
-
-        Args:
-            stamp: ns.
-            excess: (nv) observed friction beyond that without changes; NaN if unknown [Nm or N].
-        """
-        if not self.suspected(stamp):
-            target = np.where(np.isfinite(excess), excess, self.change)
-            target = np.clip(target, self._lowest, self.bound)
-            self.change = self.change + self._step * (target - self.change)
