@@ -28,6 +28,7 @@ from dynamics_ros.calibration.recorded import Subject, read_subject
 from dynamics_ros.identification import Identified, JointSamples, identify
 from dynamics_ros.identification.equations import Chunk, Filtered
 from dynamics_ros.identification.joint_states.clock import regular_stretches
+from dynamics_ros.identification.joint_states.samples import joined
 
 Array = NDArray[np.float64]
 
@@ -136,7 +137,7 @@ def _least_squares_rms(identified: Identified, train: JointSamples, test: JointS
     b, nv = len(maker.base), identified.robot.nv
 
     def system(samples: JointSamples) -> tuple[Array, Array]:
-        rows = Chunk.joined(maker.chunks(samples))
+        rows = joined(Chunk, maker.chunks(samples))
         Y, friction = rows.inertial.transpose(1, 0, 2), (rows.friction @ T).transpose(1, 0, 2)
         A = np.zeros((*Y.shape[:2], b + nv * T.shape[1]))
         A[..., :b] = Y

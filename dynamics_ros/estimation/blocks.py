@@ -77,7 +77,7 @@ def _ordinary(pipeline: ContactPipeline, states: RobotState, latches: bool) -> E
     """Estimates the ordinary states at the beginning of several; None if there are none."""
     samples, observer, detector = pipeline.samples, pipeline.observer, pipeline.detector
     last, watch = samples.stamp, pipeline.effort_watch
-    partial = states.effort_missing or states.velocity_missing or states.stale
+    partial = states.effort_missing or states.velocity_missing or states.stale or pipeline.lacking
     if partial or states.ages is not None or watch.reason or pipeline.unavailable_reason:
         return None
     if samples.waiting or pipeline.measures or not observer.steady:

@@ -23,7 +23,6 @@ from .contact_settings import (
 from .effort_model import EffortModel
 from .legged import FootContactEstimator
 from .observers import MAX_GAP, MomentumObserver
-from .samples.robot_state import RobotState
 from .samples.sample_filter import SampleFilter
 from .uncertainty.residual_watch import FrictionAdaptation
 from .uncertainty.thresholds import (
@@ -164,11 +163,7 @@ def effort_model(robot: Robot, effort: EffortSettings, friction: FrictionSetting
     )
 
 
-def sample_filter(
-    robot: Robot,
-    values: ContactSettings,
-    consistent: Callable[[RobotState, RobotState], bool],
-) -> SampleFilter:
+def sample_filter(robot: Robot, values: ContactSettings) -> SampleFilter:
     """Creates a sample filter for joint states."""
     of = joint_values(robot, values)
     return SampleFilter(
@@ -178,7 +173,6 @@ def sample_filter(
         effort_scale=of('effort.scale', 1.0),
         motion=motion_scales(robot),
         max_gap=MAX_GAP,
-        consistent=consistent,
     )
 
 

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import weakref
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,9 +15,9 @@ from dynamics_ros.reasons import Explanation, Names, Reason
 from . import contact_estimators as estimators
 from .contact.detector import NO_CONTACT, Compared, ContactReport
 from .contact_settings import ContactSettings
-from .efforts import EffortCheck, EffortVerdict, EffortWatch
+from .efforts import EffortCheck, EffortWatch
 from .external_torques import ExternalTorques, index_of
-from .observers import IGNORED, RESTARTS, UPDATED, MomentumObserver
+from .observers import IGNORED, RESTARTS, UPDATED
 from .samples.robot_state import RobotState, describe_not_finite
 from .tare import Tare
 from .uncertainty.residual_watch import CHECK_EVERY, ResidualWatch
@@ -54,6 +53,7 @@ class ContactPipeline:
         feet: foot contact estimator; None if no feet are configured.
         samples: filter that rejects implausible states.
         estimated_state: state of the last estimate: the newest one unless it is held as doubtful.
+        lacking: joints without velocity, with the stamp of their last state without it [ns].
         effort_watch: checks at every state whether efforts are still measured.
         effort_check: checks whether efforts match their configured meaning.
         adaptation: adaptation of dry friction in free motion; None if disabled.
@@ -77,20 +77,11 @@ class ContactPipeline:
         self.joint_names = tuple(robot.joint_v_indices)
         self.joint_indices = index_of([*robot.joint_v_indices.values()])
         self.unavailable_reason = self.warning = ''
-        # In a cycle of references, a replaced robot would wait for the garbage collector.
-        weak = weakref.proxy(self)
-        self.samples = estimators.sample_filter(
-            robot,
-            values,
-            lambda *states: weak._explains(*states),
-        )
+        self.samples = estimators.sample_filter(robot, values)
         self.estimated_state: RobotState | None = None
         self.observer = estimators.observer(robot, values)
-        # Observer while velocities are missing, stamps of the last states without them by joint
-        # [ns], and the state before; the observer of the last state.
-        self._partial, self._missing = self.observer, dict[str, int]()
-        self._before: RobotState | None = None
-        self._used = self.observer
+        self.lacking: dict[str, int] = {}
+        self._before: RobotState | None = None  # of the last one, while velocities are missing
         model = self.observer.effort_model
         self.adaptation = estimators.adaptation(robot, values, model)
         self.estimator = estimators.wrench_estimator(robot, values, self.frames)
@@ -128,7 +119,7 @@ class ContactPipeline:
                 self.residuals.forget_friction()
             if ours.observer == theirs.observer:
                 model, self.observer = self.observer.effort_model, other.observer
-                self._used = self.observer
+                self.lacking = other.lacking
                 self.observer.change_robot(self.robot)
                 self.observer.change_effort_model(model)
                 if self.adaptation is not None and other.adaptation is not None:
@@ -185,43 +176,41 @@ class ContactPipeline:
     def _estimate(self, state: RobotState) -> ExternalTorques | None:
         """Estimates external torques from a plausible state; None if that is impossible."""
         self.unavailable_reason = self.warning = ''
-        observer, v, time, runs = self.observer, state.v, state.time, self.samples.effort_runs
+        v, time, runs = state.v, state.time, self.samples.effort_runs
         measured = v
-        if state.velocity_missing or self._missing:
-            observer, measured, v = self._without_velocity(state)
-        self._used = observer
+        if state.velocity_missing or self.lacking:
+            measured, v = self._without_velocity(state)
         checks = self.checks_are_due(time)
-        if checks:
-            self.effort_check.add(time, state.q, v, state.effort)
         if self.effort_watch.contradicts(state.q, v, state.effort, runs):
             self._reject_efforts()
             return None
-        raw = observer.update(time, state.q, measured, state.effort)
-        compared = self._compare(observer, raw, state, v)
+        if checks:
+            self.effort_check.add(time, state.q, v, state.effort)
+        raw = self.observer.update(time, state.q, measured, state.effort)
+        compared = self._compare(raw, state, v)
         if compared is None:
             return None
         if compared.excess > 0.0 and self._stands_still(v, compared, runs):
             self._reject_efforts()
             return None
         report = self.detector.take(time, compared)
-        if checks and observer is self.observer and not state.stale:
+        if checks and not self.lacking and not state.stale:
             self.check_residuals(time, v, compared, report)
         return ExternalTorques(compared.values, report, compared.deviation)
 
-    def _without_velocity(self, state: RobotState) -> tuple[MomentumObserver, Array, Array]:
-        """Returns an observer, its velocities with zeros, and others from the state before."""
+    def _without_velocity(self, state: RobotState) -> tuple[Array, Array]:
+        """Returns velocities with zeros for the observer, and others from the state before."""
         before, self._before = self._before, state
-        seen = self._missing | dict.fromkeys(state.velocity_missing, state.time)
+        seen = self.lacking | dict.fromkeys(state.velocity_missing, state.time)
         lacking = {x: at for x, at in seen.items() if 0 <= state.time - at < LACKING}
-        changed, self._missing = lacking.keys() != self._missing.keys(), lacking
+        changed, self.lacking = lacking.keys() != self.lacking.keys(), lacking
+        if changed:
+            # The momentum of joints without velocity is not part of the balance; of those that
+            # report one now and then neither, since each change is a start anew.
+            self.observer.reset()
         if not lacking:
             self._before = None
-            return self.observer, state.v, state.v
-        if changed:
-            # The momentum of joints without velocity is not part of its balance; of those that
-            # report one now and then neither, since each change is a start anew.
-            self._partial = estimators.observer(self.robot, self.values)
-            self._partial.change_effort_model(self.observer.effort_model)
+            return state.v, state.v
         names = [name for name in self.joint_names if name in lacking]
         measured, v = state.v.copy(), state.v.copy()
         measured[[self.robot.joint_v_indices[name] for name in names]] = 0.0
@@ -234,22 +223,11 @@ class ContactPipeline:
         if len(names) == len(self.joint_names):
             text = 'by gravity alone, not valid in motion: no velocity of '
         self.warning = Explanation(Reason.VELOCITY_MISSING, text + ', '.join(names))
-        return self._partial, measured, v
+        return measured, v
 
-    def _explains(self, *states: RobotState) -> bool:
-        """Whether the second of two states is explained better with the first one."""
-        lacking = [self.robot.joint_v_indices[name] for name in self._missing]
-        velocities = [x.v.copy() for x in states]
-        for v in velocities:
-            v[lacking] = 0.0
-        samples = [(x.time, x.q, v, x.effort) for x, v in zip(states, velocities, strict=True)]
-        return self._used.explains(*samples)
-
-    def _compare(
-        self, observer: MomentumObserver, raw: Array, state: RobotState, v: Array
-    ) -> Compared | None:
+    def _compare(self, raw: Array, state: RobotState, v: Array) -> Compared | None:
         """Compares the observer's output ``raw`` with the thresholds."""
-        event = observer.event
+        observer, event = self.observer, self.observer.event
         if event in RESTARTS:
             self.tare.restart()
             self.samples.restart(state)
@@ -317,14 +295,12 @@ class ContactPipeline:
         """Passes the adapted dry friction to the observer."""
         if self.adaptation is not None:
             model = self.observer.effort_model.with_values(coulomb=self.adaptation.coulomb)
-            for one in (self.observer, self._partial):
-                one.change_effort_model(model)
+            self.observer.change_effort_model(model)
 
     def _reject_efforts(self) -> None:
         """Reports why efforts are invalid; the observer restarts once they are valid again."""
         self.unavailable_reason = self.effort_watch.reason
         self.observer.reset()
-        self._partial.reset()
         self.tare.restart()
 
     def wrenches(
@@ -368,7 +344,7 @@ class ContactPipeline:
         self.observer.reset()
         self.samples.restart()
         self._before = self.external = None
-        self._missing, self._used = {}, self.observer
+        self.lacking = {}
         self.detector.reset()
         self.tare.restart()
 
@@ -441,9 +417,7 @@ class ContactPipeline:
             return
         report = self.effort_check.report
         if report is not None and report.advice:
-            zeros = report.verdict is EffortVerdict.ZEROS
-            reason = Reason.EFFORTS_INVALID if zeros else Reason.EFFORTS_UNEXPECTED
-            self.warning = Explanation(reason, report.advice)
+            self.warning = Explanation(Reason.EFFORTS_UNEXPECTED, report.advice)
         elif refused := self.samples.recent(stamp):
             self.warning = Explanation(Reason.OTHER, 'refused: ', refused)
         elif self.feet is not None and not self.feet.ready:

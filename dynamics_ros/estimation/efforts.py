@@ -61,7 +61,6 @@ class EffortVerdict(Enum):
 
     EXPECTED = ''
     UNLOADED = 'gravity hardly loads a joint in this posture'
-    ZEROS = 'efforts are all zero: this robot does not report them'
     COMPENSATED = 'efforts look gravity-compensated: set effort.includes_gravity to false'
     NOT_COMPENSATED = (
         'efforts look as if they contained what carries the weight: set effort.includes_gravity '
@@ -88,11 +87,20 @@ class EffortReport:
 
     Attributes:
         verdict: most likely meaning of the efforts.
-        advice: text for the user; empty if the efforts are as expected, or cannot be checked.
+        ratio: their ratio to the gravity torques.
     """
 
     verdict: EffortVerdict
-    advice: str
+    ratio: float
+
+    @property
+    def advice(self) -> str:
+        """Text for the user; empty if the efforts are as expected, or cannot be checked."""
+        if self.verdict in (EffortVerdict.EXPECTED, EffortVerdict.UNLOADED):
+            return ''
+        head, with_ratio, tail = self.verdict.value.partition('{ratio}')
+        figures = (Figure(self.ratio, '.3g'),) if with_ratio else ()
+        return Explanation(Reason.OTHER, head, *figures, tail)
 
 
 class EffortCheck:
@@ -144,7 +152,7 @@ class EffortCheck:
             self._efforts, self._next = [], stamp + AGAIN
             expected = self.report is not None and self.report.verdict is EffortVerdict.EXPECTED
             if not (expected and verdict in DOUBTFUL):
-                self.report = EffortReport(verdict, _advice(verdict, ratio))
+                self.report = EffortReport(verdict, ratio)
 
     def _verdict(self, q: Vector, effort: Vector) -> tuple[EffortVerdict, float]:
         """Returns the meaning of mean efforts at rest, and their ratio to the gravity torques."""
@@ -154,8 +162,6 @@ class EffortCheck:
         load = np.abs(gravity).max(initial=0.0)
         # Friction can hold a joint with any effort between its weight less and plus friction.
         loaded = np.abs(gravity) > np.maximum(LOADED * load, MIN_FRICTION_RATIO * friction)
-        if load >= MIN_LOAD and not effort[base:].any():
-            return EffortVerdict.ZEROS, 0.0
         if load < MIN_LOAD or not loaded.any():
             return EffortVerdict.UNLOADED, 0.0
         ratios = torque[loaded] / gravity[loaded]
@@ -178,14 +184,6 @@ class EffortCheck:
         if (ratios < 0.0).all() and self._model.includes_gravity:
             return EffortVerdict.OPPOSITE, ratio
         return EffortVerdict.UNEXPLAINED, ratio
-
-
-def _advice(verdict: EffortVerdict, ratio: float) -> str:
-    if verdict in (EffortVerdict.EXPECTED, EffortVerdict.UNLOADED):
-        return ''
-    head, with_ratio, tail = verdict.value.partition('{ratio}')
-    figures = (Figure(ratio, '.3g'),) if with_ratio else ()
-    return Explanation(Reason.OTHER, head, *figures, tail)
 
 
 class EffortWatch:

@@ -24,7 +24,7 @@ from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import Step
 from dynamics_ros.multibody.arguments import check_not_negative
 
-from .wrench import LENGTH_SCALE, SINGULAR_THRESHOLD, WRENCH_PRIOR, JointNoise, frame_list
+from .wrench import JointNoise, frame_list, wrench_settings
 
 if TYPE_CHECKING:
     from dynamics_ros.kernels import Kernel
@@ -109,9 +109,9 @@ class FootContactEstimator:
         self._no_torques = np.zeros(robot.nv)
         weight = robot.total_mass * float(np.linalg.norm(robot.model.gravity.array()))
         force_threshold = THRESHOLD_SHARE * weight / len(self.feet)
-        wrench_settings = np.array([LENGTH_SCALE, SINGULAR_THRESHOLD, WRENCH_PRIOR])
         numbers = np.array(force_threshold), np.array(friction)
-        self._constants = wrench_settings, np.array([0.0, 0.0, 1.0]), *numbers
+        settings = wrench_settings(robot, self.feet)
+        self._constants = settings, np.array([0.0, 0.0, 1.0]), *numbers
         self.reset()
 
     def compile(self, *, wait: bool = False) -> None:

@@ -30,6 +30,10 @@ unobservable direction [N]."""
 SINGULAR_THRESHOLD = 0.02
 """Default singular value below which a direction is damped [Nm per N]."""
 
+USUAL_LENGTH = 1.0
+"""Length of the links from the root to the contact frame, below which length scale and threshold
+are proportionally smaller, as lever arms are [m]."""
+
 
 @dataclass(eq=False, slots=True)
 class WrenchEstimate:
@@ -160,7 +164,7 @@ class WrenchEstimator:
         expressed_in: str | Sequence[str] | None = None,
         reference_points: ArrayLike | None = None,
         force_only: bool = False,
-        singular_threshold: float = SINGULAR_THRESHOLD,
+        singular_threshold: float | None = None,
     ) -> None:
         """Creates an estimator.
 
@@ -177,13 +181,13 @@ class WrenchEstimator:
             reference_points: reference points of the torques, (3) or (m, 3) in the contact frames
                 [m]; None is the origin of each frame.
             force_only: the contacts are points at the frames' origins and transmit no torque.
-            singular_threshold: singular value below which a direction is damped [Nm per N].
+            singular_threshold: singular value below which a direction is damped [Nm per N]; None:
+                that of ``wrench_settings``.
 
         Raises:
             UnknownFrameError: a frame that the robot does not have.
             InvalidArgumentError: a frame that no joint moves, or a value out of range.
         """
-        check_positive('singular_threshold', singular_threshold)
         self._robot = robot
         self.frames = frame_list(robot, 'frames', frames)
         count = len(self.frames)
@@ -197,7 +201,10 @@ class WrenchEstimator:
         self._points = _points(reference_points, count)
         self._noise = JointNoise(robot, self.frames, effort_noise, momentum_gain, velocity_noise)
         self._rows = 3 if force_only else 6
-        self._settings = np.array([LENGTH_SCALE, singular_threshold, WRENCH_PRIOR])
+        self._settings = wrench_settings(robot, self.frames)
+        if singular_threshold is not None:
+            check_positive('singular_threshold', singular_threshold)
+            self._settings[1] = singular_threshold
         # In kernels '' is the root frame: the root of a fixed robot need not be a frame.
         names = [('' if a == robot.root_frame else a) for a in self.axes]
         self._options = [x for pair in zip(self.frames, names, strict=True) for x in pair]
@@ -274,6 +281,17 @@ class WrenchEstimator:
         *each, singular = results
         values = repeat(singular[:joint_count])
         return tuple(map(WrenchEstimate, self.frames, self.axes, *each, values))
+
+
+def wrench_settings(robot: Robot, frames: Sequence[str]) -> Array:
+    """Returns kernel settings (3): length scale [m], least singular value [Nm per N], prior [N]."""
+    model, lengths = robot.model, []
+    for frame in map(model.frame, frames):
+        places = [model.joints[body].placement for body in model.ancestors(frame.body)]
+        links = np.array([X.translation.array() for X in (frame.placement, *places)])
+        lengths.append(float(np.linalg.norm(links, axis=1).sum()))
+    share = min(max(lengths) / USUAL_LENGTH, 1.0)
+    return np.array([share * LENGTH_SCALE, share * SINGULAR_THRESHOLD, WRENCH_PRIOR])
 
 
 def frame_list(robot: Robot, argument: str, frames: str | Sequence[str]) -> list[str]:

@@ -129,12 +129,6 @@ class Chunk:
     standing: NDArray[np.bool_]
     further: Array
 
-    @classmethod
-    def joined(cls, chunks: Iterable[Chunk]) -> Chunk:
-        """One chunk of several, one after another."""
-        parts = zip(*(vars(chunk).values() for chunk in chunks), strict=True)
-        return cls(*map(np.concatenate, parts))
-
     def rows(self, rows: slice) -> Chunk:
         """Part of the chunk."""
         return Chunk(*(x[rows] for x in vars(self).values()))

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from .bodies import pseudo_inertia
 from .equations import Chunk, EquationMaker, Equations
 from .fit import Fit, weighed
 from .joint_states.noise import SampleNoise
-from .joint_states.samples import JointSamples
+from .joint_states.samples import JointSamples, joined
 
 Array = NDArray[np.float64]
 MaybeArray = Array | None
@@ -52,9 +52,7 @@ class Evaluation:
         """Evaluation of several recordings, with their times one after another."""
         begins = np.cumsum([0.0] + [part.time[-1] for part in parts[:-1]])
         shifted = [replace(p, time=p.time + b) for p, b in zip(parts, begins, strict=True)]
-        return cls(
-            *(np.concatenate([getattr(p, one.name) for p in shifted]) for one in fields(cls))
-        )
+        return joined(cls, shifted)
 
     @property
     def residual(self) -> Array:

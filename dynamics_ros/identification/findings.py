@@ -17,9 +17,6 @@ Array = NDArray[np.float64]
 STILL = 0.01
 """Range of positions below which a joint counts as not moved [rad]."""
 
-MIN_DURATION = 10.0
-"""Duration below which a recording is reported as short [s]."""
-
 LARGE_RESIDUAL = 0.1
 """Unexplained share of the efforts from which it is reported."""
 
@@ -65,17 +62,6 @@ def constant_efforts(result: Identified) -> list[str]:
             'carry nothing, such as fingers, leave them out (--lock NAME=POSITION)'
         )
     return [f'{listed}: the driver may not report them']
-
-
-def brief(result: Identified) -> list[str]:
-    """A sentence on recordings that are too short to predict other motion."""
-    duration = sum(len(one) * one.period for one in result.stretches)
-    if duration >= MIN_DURATION:
-        return []
-    return [
-        f'the recording is short ({duration:.1f} s): it tells little of other motion; record a '
-        'minute'
-    ]
 
 
 def usual_share(fit: Fit, equations: Equations) -> float:

@@ -23,7 +23,6 @@ from .equations import EquationMaker, cutoff_for
 from .evaluation import Accuracy, Evaluation, Identified, effort_model_of
 from .findings import (
     STILL,
-    brief,
     constant_efforts,
     much_left_over,
     resting,
@@ -93,7 +92,7 @@ def resample(result: Identified) -> None:
     robot, result.stretches = result.robot, stretches
     span = np.max([np.ptp(one.position, axis=0) for one in stretches], axis=0)
     result.moved = span >= STILL * motion_scales(robot)
-    result.findings += [*resting(result), *constant_efforts(result), *brief(result)]
+    result.findings += [*resting(result), *constant_efforts(result)]
 
 
 def convert(result: Identified) -> None:

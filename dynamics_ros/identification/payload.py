@@ -37,7 +37,7 @@ from .evaluation import Identified
 from .fit import FRICTION, share_at_rest
 from .identify import identify
 from .joint_states.joint_matching import named
-from .joint_states.samples import JointSamples, UnusableRecordingError
+from .joint_states.samples import JointSamples, UnusableRecordingError, joined
 from .random_effects import GROUPS, MixedEquations, UnmodelledFriction, estimated
 
 Array = NDArray[np.float64]
@@ -225,7 +225,7 @@ class _Runs:
             own = own[:: 1 + sum(len(chunk.time) for chunk in own) // MAX_ROWS]
             counts.append(sum(len(chunk.time) for chunk in own))
             chunks += own
-        rows = Chunk.joined(chunks)
+        rows = joined(Chunk, chunks)
         enough = (~rows.standing).sum(axis=0) >= MIN_MOVING_ROWS
         holds = fit.dry_friction / fit.sigma * enough * first.moved
         share = np.concatenate(

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ElementTree
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -79,6 +81,24 @@ def test_an_estimate_that_is_not_degraded_misses_at_most_5_percent(panda, wrench
             most = 0.0
         assert np.abs(missed).max() <= most + 1e-6
     assert np.all(estimate.singular_values[:-1] >= estimate.singular_values[1:])
+
+
+@pytest.mark.parametrize('size', [1.0, 0.2, 0.05])
+def test_a_small_arm_is_estimated_as_well_as_a_large_one(size):
+    """Arms of the same shape: where J is smaller, so are the levers that are worth damping."""
+    description = ElementTree.parse(urdf_path('panda'))
+    for origin in description.iter('origin'):
+        place = size * np.array(origin.get('xyz', '0 0 0').split(), dtype=float)
+        origin.set('xyz', ' '.join(map(str, place)))
+    robot = Robot.from_urdf(ElementTree.tostring(description.getroot(), encoding='unicode'))
+    rng = np.random.default_rng(0)
+    estimator, missed = WrenchEstimator(robot, HAND), []
+    for q in (robot.random_configuration(rng) for _ in range(100)):
+        external = torque_of(robot, q, HAND, [*rng.normal(size=3), 0.0, 0.0, 0.0])
+        (estimate,) = estimator.estimate(q, external)
+        left = torque_of(robot, q, HAND, estimate.wrench) - external
+        missed.append(np.linalg.norm(left) / np.linalg.norm(external))
+    assert np.sqrt(np.mean(np.square(missed))) < 0.01
 
 
 def test_a_push_against_the_robot_is_positive_along_its_own_direction(panda):

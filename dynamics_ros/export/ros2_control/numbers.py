@@ -18,12 +18,7 @@ from dynamics_ros.control.compliance.gains import TORQUE_LIMITS
 from dynamics_ros.control.compliance.impedance import tool_damping
 from dynamics_ros.control.compliance.motion_check import FRICTION_SHARE, velocity_limits
 from dynamics_ros.estimation.observers import MomentumObserver
-from dynamics_ros.estimation.wrench import (
-    LENGTH_SCALE,
-    SINGULAR_THRESHOLD,
-    WRENCH_PRIOR,
-    JointNoise,
-)
+from dynamics_ros.estimation.wrench import JointNoise, wrench_settings
 from dynamics_ros.robot import Robot
 
 Array = NDArray[np.float64]
@@ -128,7 +123,7 @@ def observer_text(robot: Robot, tool: str) -> str:
         {
             'joints': observer.settings,
             'noise': noise,
-            'estimate': np.array([LENGTH_SCALE, SINGULAR_THRESHOLD, WRENCH_PRIOR]),
+            'estimate': wrench_settings(robot, [tool]),
             'max_gap': np.array(MAX_PAUSE),
         }
     )

@@ -11,9 +11,9 @@ are spread evenly in time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from dynamics_ros.errors import DynamicsRosError
 
 Array = NDArray[np.float64]
+Part = TypeVar('Part')
 
 MIN_EARLIER_SAMPLES = 5
 """Number of consecutive earlier samples from which a new piece begins."""
@@ -47,6 +48,11 @@ alternate between two steps."""
 
 MIN_RANGE = 0.01
 """Least range of a joint for this comparison [rad], times its ``motion_scales``."""
+
+
+def joined(kind: type[Part], parts: Iterable[Part]) -> Part:
+    """Joins parts of recordings: a dataclass of arrays whose first axis is time."""
+    return kind(*map(np.concatenate, zip(*(vars(part).values() for part in parts), strict=True)))
 
 
 def in_order(time: Array, values: Array) -> tuple[NDArray[np.int64], Array, str]:

@@ -10,7 +10,7 @@ its gain is reduced.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from dynamics_ros.estimation.uncertainty.thresholds import by_effort_limit, slow
 from dynamics_ros.identification import JointSamples, UnusableRecordingError
 from dynamics_ros.identification.joint_states.clock import regular_stretches
 from dynamics_ros.identification.joint_states.noise import SampleNoise
+from dynamics_ros.identification.joint_states.samples import joined
 from dynamics_ros.robot import Robot
 
 Array = NDArray[np.float64]
@@ -98,12 +99,6 @@ class Residuals:
     standing: NDArray[np.bool_]
     time: Array
 
-    @classmethod
-    def joined(cls, parts: Sequence[Residuals]) -> Residuals:
-        """Residuals of several parts, one after another."""
-        names = [field.name for field in fields(cls)]
-        return cls(*(np.concatenate([getattr(p, name) for p in parts]) for name in names))
-
     @property
     def second(self) -> NDArray[np.int64]:
         """(n) index of the second to which a row belongs."""
@@ -137,7 +132,7 @@ def residuals_of(
     parts = [part for part in parts if len(part.torque)]
     if not parts:
         raise UnusableRecordingError('less than a second without a gap: no residual to learn from')
-    return Residuals.joined(parts)
+    return joined(Residuals, parts)
 
 
 def _residuals_of_stretch(
