@@ -345,6 +345,11 @@ def test_the_tool_is_the_end_of_the_longest_chain_or_has_its_name(length, tail, 
     assert tool_frame(read_urdf(chain(length, *tail))) == tool
 
 
+def test_the_reason_of_a_tool_counts_the_joints_before_it():
+    reason = 'the last link at the end of a chain of 4 joints'
+    assert tool_frame_and_reason(read_urdf(chain(4))) == ('link4', reason)
+
+
 @pytest.mark.parametrize(
     ('name', 'child'),
     [('jointGripper', 'mover'), ('6', 'jaw'), ('f1x', 'link_fngr'), ('gripper', 'moving')],
