@@ -204,7 +204,10 @@ def state_to_use(prepared: PreparedArm, state: RobotState, reason: Explanation) 
         if state.ages is not None:
             q, v = arm.reckoned(state.q, state.v, 1e-9 * state.ages)
             state = state._replace(q=q, v=v)
-        check.begin(state.q, state.v, arm.tau)
+        # A joint that has jumped is waited for.
+        if check.reason.reason is not Reason.POSITION_JUMPED:
+            check.begin(state.q, state.v, arm.tau)
+        check.unseen = 0.0 if state.ages is None else 1e-9 * float(state.ages.max())
     elif check.blind:
         state = state._replace(q=check.q, v=check.v)
     return state
