@@ -195,24 +195,18 @@ def test_a_fallback_controller_needs_the_messages_of_the_controller_manager(monk
         assert 'Traceback' not in node.printed
 
 
-def test_a_joint_that_jumps_is_given_up_and_beyond_its_range_not_drawn_in(played):
+def test_positions_that_jump_and_stay_end_in_an_inactive_node(played):
     played.follow()
-    before, jumped = played.middle, f'inactive: the position of {NAMES[3]} has jumped'
+    before = played.middle
     played.middle = before + 1.5 * (np.arange(7) == 3)
     try:
-        status = played.told(jumped, played.lead)
+        status = played.told(f'inactive: the position of {NAMES[3]} has jumped', played.lead)
         assert value_of(status, 'reason') == 'position_jumped'
         assert status.level == DiagnosticStatus.ERROR
         played.assert_bounded(0.05)
-        # It starts where it is said to be.
-        assert played.change('activate')
-        played.told(f'braking: {NAMES[3]} is', played.lead)
-        played.hear(200, played.lead)
-        assert (np.abs(played.efforts[-50:]) < 0.9 * ROBOT.effort_limits).all()
     finally:
         played.middle = before
-        played.told(jumped, played.lead)
-        activated = played.change('activate')
+        activated = played.lifecycle == 'active' or played.change('activate')
     assert activated
     played.told('following twist_command', played.lead)
 
