@@ -74,6 +74,15 @@ def _silent(before: Sample, now: Sample) -> Sample:
     return now[0], np.zeros(len(now[1])), now[2]
 
 
+def _elsewhere(before: Sample, now: Sample) -> Sample:
+    return now[0] + 0.3, now[1], now[2]
+
+
+def _exchanged(before: Sample, now: Sample) -> Sample:
+    q, v, effort = (np.roll(x, 1) for x in now)
+    return q, v, effort
+
+
 FAULTS: dict[str, Callable[[Sample, Sample], Sample]] = {
     'q and v repeated': _repeated,
     'q repeated, v = 0': _at_rest,
@@ -81,6 +90,8 @@ FAULTS: dict[str, Callable[[Sample, Sample], Sample]] = {
     'q repeated': _stuck,
     'v of the wrong sign': _reversed,
     'v = 0': _silent,
+    'q + 0.3': _elsewhere,
+    'next joint': _exchanged,
 }
 """Faulty sample from the last true one and the present one."""
 

@@ -21,7 +21,8 @@ from dynamics_ros.control import (
     ReactionSettings,
     stiffness_matrix,
 )
-from dynamics_ros.control.compliance.motion_check import FRICTION_SHARE
+from dynamics_ros.control.compliance.gains import NO_LIMIT
+from dynamics_ros.control.compliance.motion_check import holding_friction
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation.contact_estimators import effort_model, per_velocity
 from dynamics_ros.estimation.contact_settings import EffortSettings
@@ -158,6 +159,15 @@ def stiffness_of(argument: str, values: Array) -> Array:
     return stiffness_matrix(argument, values.reshape(6, 6) if values.size == 36 else values)
 
 
+def friction_at_rest(robot: Robot, values: ImpedanceParameters, places: NDArray[np.intp]) -> Array:
+    """Change of torque (nv) that need not move a joint; large if it is not commanded."""
+    known = effort_model(robot, EffortSettings(), values.friction)
+    largest = _largest_torques(robot, values.torque)
+    friction = np.full(robot.nv, NO_LIMIT)
+    friction[places] = holding_friction(largest, known.coulomb + known.stribeck)[places]
+    return friction
+
+
 @dataclass(frozen=True)
 class PreparedArm:
     """Compliant arm with its configuration, checked against a robot.
@@ -207,10 +217,7 @@ class PreparedArm:
         # The interpreted trace is too slow for joint states at 1 kHz.
         arm.wait()
         q, v, dt = robot.neutral(), np.zeros(robot.nv), 1e-3
-        largest = np.asarray(arm.settings.joints['max_torque'])
-        friction = np.full(robot.nv, np.inf)
-        friction[places] = FRICTION_SHARE * largest[places]
-        check = MotionCheck(robot, friction)
+        check = MotionCheck(robot, friction_at_rest(robot, values, places))
         check.wait()
         check.judge(q, v, dt)
         arm.start(q, v)

@@ -21,6 +21,7 @@ from dynamics_ros.commanding.arm import (
     PreparedArm,
     arm_settings,
     check_carries,
+    friction_at_rest,
     reaction_settings,
     selected,
     stiffness_of,
@@ -312,7 +313,9 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
     def _apply(self, values: ImpedanceParameters) -> None:
         """Apply parameters and the commanded stiffness from the next step on."""
         if self._prepared is not None:
-            self._prepared.arm.settings = self._settings(self._prepared, values)
+            prepared = self._prepared
+            prepared.arm.settings = self._settings(prepared, values)
+            prepared.check.friction = friction_at_rest(prepared.robot, values, prepared.places)
             self._reaction = reaction_settings(values.collision)
 
     def _settings(self, prepared: PreparedArm, values: ImpedanceParameters) -> ArmSettings:

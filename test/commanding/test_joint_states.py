@@ -187,3 +187,20 @@ def test_a_position_that_is_no_number_is_not_answered_by_the_prediction_for_an_e
     assert not check.blind
     np.testing.assert_array_equal(used.q, new.q)
     np.testing.assert_array_equal(used.v, new.v)
+
+
+def test_a_state_without_a_position_does_not_make_a_jump_before_it_true():
+    prepared, timing = prepared_arm(), StateTiming()
+    rest = np.zeros(ROBOT.nv)
+    true = RobotState(0, HOME, rest, rest, (), (), (), rest.astype(bool))
+    jumped = true._replace(q=HOME + 0.3)
+    prepared.arm.start(HOME, rest)
+    prepared.check.begin(HOME, rest, prepared.arm.tau)
+    timing.start(0)
+    missing = jumped._replace(not_finite=ROBOT.joint_names[:1])
+    for state in (jumped, missing, jumped):
+        reason = reason_to_brake(prepared, state, timing, 0.0, DT, 0.1)
+        used = state_to_use(prepared, state, reason)
+        assert reason
+    assert reason.reason is Reason.POSITION_JUMPED
+    assert np.abs(used.q - HOME).max() < 1e-3

@@ -210,18 +210,21 @@ class Arm(Controller):
         self.configure(self.c, **options)
         assert self.c.activate()
 
-    def live(self, seconds, push=None, states='measured', dt=DT, rotors=ROTORS, burst=0):
+    def live(
+        self, seconds, push=None, states='measured', dt=DT, rotors=ROTORS, burst=0, wrong=None
+    ):
         """Move for a time, until an error; states: 'measured', 'frozen', 'nan', 'reversed'.
 
         Each cycle is followed by a burst of so many short ones, as in a loop that was held up.
+        `wrong`: errors of positions [rad] by joint.
         """
-        robot = self.robot
+        robot, errors = self.robot, wrong or {}
         force = np.zeros(6) if push is None else np.append(push, np.zeros(3))
         for _ in range(round(seconds / dt)):
             before = self.efforts
             for i in range(7):
                 if states != 'frozen':
-                    self.set_state(i, np.nan if states == 'nan' else self.q[i])
+                    self.set_state(i, np.nan if states == 'nan' else self.q[i] + errors.get(i, 0.0))
                     sign = {'measured': 1.0, 'reversed': -1.0, 'nan': np.nan}[states]
                     self.set_state(i + 7, sign * self.v[i])
                 self.set_state(i + 14, before[i])
@@ -425,16 +428,32 @@ def test_wrong_states_are_braked_by_a_prediction_and_end_in_an_error(left_as_fou
     assert arm.fastest < 0.05
 
 
-def test_a_position_that_jumps_is_no_measurement(left_as_found):
+@pytest.mark.parametrize('samples', [1, 5])
+@pytest.mark.parametrize('size', [0.1, -0.5])
+def test_a_position_that_jumps_and_comes_back_is_no_measurement(left_as_found, size, samples):
     arm = moving(left_as_found)
-    arm.q[2] += 0.5
-    arm.steepest = 0.0
-    arm.live(0.01)
+    speed, arm.steepest = arm.speed, 0.0
+    for _ in range(samples):
+        assert arm.live(DT, wrong={2: size})
+        assert arm.told(STATE) == 1.0
+    arm.live(DT)
     assert arm.told(STATE) == 1.0
-    arm.live(2.0)
+    assert arm.speed < 1.05 * speed
+    assert arm.live(2.0)
     assert arm.told(STATE) == 0.0
     assert arm.told(RESTS) == 1.0
     assert arm.steepest <= RATE * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize('wrong', [{2: 0.1}, {2: -0.5}, {1: 0.5, 3: -0.5}])
+def test_positions_that_jump_and_stay_wrong_end_in_an_error(left_as_found, wrong):
+    arm = moving(left_as_found)
+    speed, faster, ended = arm.speed, 0.0, False
+    for _ in range(30):
+        ended = ended or not arm.live(0.01, wrong=wrong)
+        faster = max(faster, arm.speed - speed)
+    assert ended
+    assert faster < 0.1
 
 
 @pytest.mark.parametrize(

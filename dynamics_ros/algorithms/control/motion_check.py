@@ -6,9 +6,11 @@ Each joint is checked on its own. A position is *fresh* if it differs from the p
 *stale* otherwise; h is the time since the last fresh one, and the slope of a fresh position is its
 change divided by h.
 
-- jump: an impact may drive a joint far beyond its velocity limit, so motion at the mean v-bar of
-  two velocities is accepted too; of the rest, |Delta q| may be at most 2 v_max h + ``JUMP``. Where
-  velocities are differences of positions, this accepts half of a jump.
+- jump: an impact may drive a joint far beyond its velocity limit, so half of the motion at one of
+  two velocities, and all of the expected motion, is accepted too; of the rest, |Delta q| may be at
+  most 2 v_max h + ``JUMP``, with the interval or the usual period as h. Where velocities are
+  differences of positions, this accepts half of a jump. After a jump the joint is predicted until
+  it comes back to its prediction; what stays elsewhere is never believed.
 - contradiction: a filter makes velocities late, but never early, so a velocity must lie between the
   slopes of the last ``LATE`` seconds, with a tolerance. Outside of that for ``PERIODS`` fresh
   positions in a row, by more than ``APART`` and the usual noise, it contradicts the positions. A
@@ -24,11 +26,11 @@ The usual period and the step of the encoder are learned while a joint moves: dr
 positions, and coarse encoders repeat them in slow motion. Constants in rad hold in m for sliding
 joints, whatever their strokes: a joint with a lever of 1 m moves the tool as far.
 
-The motion of stale joints is predicted, so that a controller can brake them: their momentum changes
-by the change of their torque from its mean before, beside gravity's, and as it did before. The
-momenta and the velocities of the other joints give their velocities. A joint that contradicts
-itself has the velocity of its slopes. Until a joint counts as frozen, its predicted motion adds to
-the torques only what its encoder would not have shown.
+The motion of joints that are stale or have jumped is predicted, so that a controller can brake
+them: their momentum changes by the change of their torque from its mean before, beside gravity's,
+and, if stale, as it did before. The momenta and the velocities of the other joints give their
+velocities. A joint that contradicts itself has the velocity of its slopes. Until a joint counts as
+frozen, its predicted motion adds to the torques only what its encoder would not have shown.
 """
 
 from __future__ import annotations
@@ -52,6 +54,13 @@ CHECKS = ('jump', 'contradiction', 'frozen')
 
 JUMP = 0.01
 """Position error allowed in addition to what the velocity limits permit [rad or m]."""
+
+MAX_SINCE = 0.02
+"""Longest time between two fresh positions of a joint that moves fast [s]."""
+
+RETURN = 0.25
+"""Share of the way back from a jump that a joint must cover at once: a prediction that drifts to a
+wrong position does not make it true."""
 
 MAX_STEP = 0.05
 """Longest sample interval over which motion is compared [s]."""
@@ -126,7 +135,7 @@ ROWS = (
     'constant_time',
     *('same_velocity_time', 'same_effort_time', 'moved_by_velocity', 'way_by_velocity'),
     *('moved_by_torque', 'speed_by_torque', 'torque', 'impulse'),
-    *('predicted_move', 'speed', 'momentum', 'force'),
+    *('predicted_move', 'offset', 'speed', 'momentum', 'force'),
 )
 """Values of each joint in the memory, after the previous q, v and effort."""
 
@@ -184,11 +193,31 @@ def motion_check(
     q0 = [_if(started, x, y) for x, y in zip(memory[:n], q, strict=True)]
     v0 = [_if(started, x, y) for x, y in zip(columns[0], v, strict=True)]
     moves = difference(model, q0, q)
-    repeated = [_equal(x, 0.0) for x in moves]
+    motions = zip(joints, moves, v0, v, velocity_limits, strict=True)
+    jumps = [_jump(joint, x, y, z, most, interval) for joint, x, y, z, most in motions]
+    jumped = [started * where_less(0.0, x, 1.0, 0.0) for x in jumps]
+    lost = [1.0 - _equal(joint['offset'], 0.0) for joint in joints]
+    back = [x * (1.0 - y) for x, y in zip(lost, jumped, strict=True)]
+    offsets = [
+        x * (joint['offset'] - move) for x, move, joint in zip(jumped, moves, joints, strict=True)
+    ]
+    stale = [
+        larger(compared * _equal(move, 0.0) * (1.0 - x), y)
+        for move, x, y in zip(moves, back, jumped, strict=True)
+    ]
+    # As a joint comes back, a velocity that is a difference of positions is wrong once more.
+    means = [
+        (move - joint['offset']) / larger(joint['stale_time'] + interval, 1e-9)
+        for move, joint in zip(moves, joints, strict=True)
+    ]
+    v = [
+        _if(x, _between(y, joint['speed'], mean), y)
+        for x, y, joint, mean in zip(back, v, joints, means, strict=True)
+    ]
     likely = [_likely(joint) for joint in joints]
-    ahead = [x * move for x, (move, _) in zip(repeated, likely, strict=True)]
+    ahead = [x * move + y for x, (move, _), y in zip(stale, likely, offsets, strict=True)]
     q1 = integrate(model, q, ahead)
-    v1 = [_if(x, speed, y) for x, (_, speed), y in zip(repeated, likely, v, strict=True)]
+    v1 = [_if(x, speed, y) for x, (_, speed), y in zip(stale, likely, v, strict=True)]
     M = mass_matrix(model, q1)
     _, rates = momentum_observer_terms(model, q1, v1)
     torques = [x + y for x, y in zip(tau, rates, strict=True)]
@@ -204,46 +233,42 @@ def motion_check(
 
     excess: list[list[Scalar]] = []
     following: list[Joint] = []
-    stale: list[Scalar] = []
     speeds: list[Scalar] = []
-    frozens: list[Scalar] = []
     for k, joint in enumerate(joints):
         joint['impulse'] += interval * pushes[k]
-        since = joint['stale_time'] + interval
-        mean = 0.5 * (v0[k] + v[k]) * since
-        explained = clipped(moves[k], smaller(mean, 0.0), larger(mean, 0.0))
-        jump = magnitude(moves[k] - explained) - 2.0 * velocity_limits[k] * since - JUMP
-        repeats = repeated[k]
         same = {
             f'same_{name}_time': _equal(x, y) * (joint[f'same_{name}_time'] + interval)
             for name, x, y in (('velocity', v0[k], v[k]), ('effort', columns[1][k], effort[k]))
         }
-        moved, contradiction = _fresh(joint, moves[k], (v0[k], v[k]), jump, interval)
+        moved, contradiction = _fresh(joint, moves[k], (v0[k], v[k]), velocity_limits[k], interval)
         bent = magnitude(beyond[k]) / (OBSTACLE * _if_positive(friction[k], 1.0))
         pushed = bent, driven[k], M[k][k]
         rests, frozen = _stale(joint | same, v[k], *pushed, coarsest, interval)
-        first = _first(joint, v[k], torques[k])
+        first = _first(joint, v[k], _if(back[k], joint['torque'], torques[k]))
+        goes_on = compared * (1.0 - back[k])
         state = {
-            name: _if(compared, _if(repeats, rests[name], moved[name]), first[name])
+            name: _if(stale[k], rests[name], _if(goes_on, moved[name], first[name]))
             for name in ROWS
         }
-        latch = where_less(0.0, contradiction, (1.0 - repeats) * compared * LATCH, 0.0)
-        state |= same | {'latch': larger(larger(joint['latch'] - interval, 0.0), latch)}
+        latch = where_less(0.0, contradiction, (1.0 - stale[k]) * goes_on * LATCH, 0.0)
+        state |= same | {
+            'latch': larger(larger(joint['latch'] - interval, 0.0), latch),
+            'frozen': larger(state['frozen'], jumped[k]),
+            'offset': offsets[k],
+        }
         excess.append(
             [
-                _if(started, jump, -1.0),
+                _if(jumped[k], jumps[k], _if(back[k], JUMP, -1.0)),
                 where_less(0.0, state['latch'], state['latch'], -1.0),
-                _if(compared * repeats, frozen, -1.0),
+                _if(stale[k] * (1.0 - jumped[k]), frozen, -1.0),
             ]
         )
-        doubted = larger(state['latch'], compared * jump)
-        speeds.append(where_less(0.0, doubted, 2.0 * state['slope'] - state['smoother'], v[k]))
-        stale.append(compared * repeats)
-        frozens.append(where_less(0.0, frozen, 1.0, 0.0))
+        straight = 2.0 * state['slope'] - state['smoother']
+        speeds.append(where_less(0.0, state['latch'], straight, v[k]))
         following.append(state)
 
     momenta = [
-        joint['momentum'] + interval * (push + joint['force'])
+        compared * (joint['momentum'] + interval * (push + joint['force']))
         for joint, push in zip(joints, pushes, strict=True)
     ]
     speeds = _speeds(M, stale, momenta, speeds)
@@ -253,16 +278,17 @@ def motion_check(
     fading = where_less(0.0, driving, 1.0, exp(-interval / FORGETTING))
     rates = [(state['slope'] - state['smoother']) / SMOOTHING for state in following]
     for k, (joint, state) in enumerate(zip(joints, following, strict=True)):
-        fade = larger(fading, frozens[k])
-        fastest, farthest = 2.0 * velocity_limits[k], _if(frozens[k], MAX_FROZEN, MAX_AHEAD)
+        fade = larger(fading, state['frozen'])
+        fastest, farthest = 2.0 * velocity_limits[k], _if(state['frozen'], MAX_FROZEN, MAX_AHEAD)
         speeds[k] = _if(stale[k], clipped(fade * speeds[k], -fastest, fastest), speeds[k])
         move = fade * (joint['predicted_move'] + interval * speeds[k])
         move = clipped(move, -farthest, farthest)
         state['predicted_move'] = _if(stale[k], move, state['predicted_move'])
-        state['force'] = _if(stale[k], fade * joint['force'], compared * dot(M[k], rates))
+        force = _if(stale[k], fade * joint['force'], compared * dot(M[k], rates))
+        state['force'] = _if(larger(jumped[k], back[k]), 0.0, force)
     for row, speed, state in zip(M, speeds, following, strict=True):
         state |= {'speed': speed, 'momentum': dot(row, speeds)}
-    judged = integrate(model, q, [state['predicted_move'] for state in following])
+    judged = integrate(model, q, [x['predicted_move'] + x['offset'] for x in following])
     rows = [state[name] for name in ROWS for state in following]
     checks = [list(row) for row in zip(*excess, strict=True)]
     return checks, list(judged), speeds, [*q, *v, *effort, *rows]
@@ -297,6 +323,23 @@ def _likely(joint: Joint) -> tuple[Scalar, Scalar]:
     )
 
 
+def _jump(
+    joint: Joint, move: Scalar, before: Scalar, v: Scalar, fastest: Scalar, interval: Scalar
+) -> Scalar:
+    """Excess of a move over what is possible; after a jump, over what leads back to the prediction.
+
+    A move and the return from it have the same bound, however long the joint has stood before:
+    otherwise a wrong sample would pass, and the true ones after it be taken for a jump.
+    """
+    most = 2.0 * fastest * larger(smaller(joint['period'], MAX_SINCE), interval) + JUMP
+    offset = joint['offset']
+    expected = offset + joint['predicted_move'] + interval * joint['speed']
+    low = smaller(smaller(0.5 * interval * smaller(before, v), expected), 0.0)
+    high = larger(larger(0.5 * interval * larger(before, v), expected), 0.0)
+    away = larger(magnitude(move - expected) - most, RETURN * magnitude(offset) - magnitude(move))
+    return _if(_equal(offset, 0.0), magnitude(move - clipped(move, low, high)) - most, away)
+
+
 def _first(joint: Joint, v: Scalar, torque: Scalar) -> Joint:
     """Memory of a joint at the first sample, or after a gap: what was learned is kept."""
     return dict.fromkeys(ROWS, 0.0) | {
@@ -310,7 +353,11 @@ def _first(joint: Joint, v: Scalar, torque: Scalar) -> Joint:
 
 
 def _fresh(
-    joint: Joint, moved: Scalar, velocities: tuple[Scalar, Scalar], jump: Scalar, interval: Scalar
+    joint: Joint,
+    moved: Scalar,
+    velocities: tuple[Scalar, Scalar],
+    velocity_limit: Scalar,
+    interval: Scalar,
 ) -> tuple[Joint, Scalar]:
     """Memory of a joint after a fresh position, and the excess of its contradiction."""
     before, v = velocities
@@ -320,7 +367,8 @@ def _fresh(
     share = 1.0 - exp(-since / (SMOOTHING + joint['step'] / RESOLVED))
     period, step = joint['period'], joint['step']
     learned = larger(since, period + FORGET * (since - period))
-    moving = where_less(SLOW, magnitude(slope), where_less(since, MAX_PERIOD, 1.0, 0.0), 0.0)
+    possible = where_less(magnitude(slope), 2.0 * velocity_limit, 1.0, 0.0)
+    moving = where_less(SLOW, magnitude(slope), where_less(since, MAX_PERIOD, possible, 0.0), 0.0)
     state = {
         'period': _if(moving, learned, period),
         'step': smaller(magnitude(moved), _if_positive(step * (1.0 + since / STEP_TIME), 1.0)),
@@ -331,9 +379,6 @@ def _fresh(
         'torque': joint['torque'] + share * joint['impulse'] / larger(since, 1e-9),
     }
     state['smoother'] = joint['smoother'] + share * (state['slope'] - joint['smoother'])
-    # Nothing is learned from a position that has jumped.
-    state = {name: where_less(0.0, jump, joint[name], x) for name, x in state.items()}
-
     fastest = larger(magnitude(v), larger(magnitude(state['lowest']), magnitude(state['highest'])))
     tolerance = SLOW + TOLERANCE * fastest
     outside = v - clipped(v, state['lowest'] - tolerance, state['highest'] + tolerance)
@@ -361,7 +406,6 @@ def _fresh(
         'constant_time': constant_time,
         'noise': noise,
         'speed_by_torque': _beyond(speed, SLOW + DECELERATION * usual),
-        'predicted_move': where_less(0.0, jump, speed * since - moved, 0.0),
     }
     return dict.fromkeys(ROWS, 0.0) | state, contradiction
 
@@ -417,6 +461,11 @@ def _stale(
 def _beyond(x: Scalar, most: Scalar) -> Scalar:
     """The part of x outside of -most to most."""
     return x - clipped(x, -most, most)
+
+
+def _between(x: Scalar, y: Scalar, z: Scalar) -> Scalar:
+    """The number next to x between y and z."""
+    return clipped(x, smaller(y, z), larger(y, z))
 
 
 def _equal(x: Scalar, y: Scalar) -> Scalar:

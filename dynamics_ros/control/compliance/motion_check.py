@@ -47,6 +47,19 @@ FORGIVING = 0.05
 """Rate at which that time decreases while samples can be used."""
 
 
+def holding_friction(largest: Array, dry: Array) -> Array:
+    """Change of torque (nv) that need not move a joint [Nm, N if prismatic].
+
+    Dry friction counts twice: a joint that it has stopped stands until the torque has changed by as
+    much as moves it the other way.
+
+    Args:
+        largest: (nv) torque of the joints [Nm or N].
+        dry: (nv) friction of the joints, as far as it is known [Nm or N].
+    """
+    return np.maximum(FRICTION_SHARE * largest, 2.0 * dry)
+
+
 class JointRanges:
     """Distance of joints from their ranges.
 
@@ -89,6 +102,7 @@ class MotionCheck:
         q, v: (nq), (nv) state to brake with: the last sample, with a prediction for joints whose
             sample must not be used.
         doubted: time for which samples could not be used lately [s].
+        unseen: time before the next sample of which nothing was measured [s].
     """
 
     def __init__(self, robot: RigidBodySystem, friction: ArrayLike = 0.0) -> None:
@@ -110,7 +124,7 @@ class MotionCheck:
     def begin(self, q: Array, v: Array, tau: Array | None = None) -> None:
         """Start a new comparison at this state (nq), (nv), with torques (nv) as for ``judge``."""
         self.reason = Explanation(Reason.OK, '')
-        self.q, self.v, self.doubted = q, v, 0.0
+        self.q, self.v, self.doubted, self.unseen = q, v, 0.0, 0.0
         self._memory = np.zeros(memory_size(self._robot.model))
         self._compare(q, v, 1e-3, self._zero, tau)
 
@@ -143,10 +157,12 @@ class MotionCheck:
         if not math.isfinite(math.hypot(*q.tolist(), *v.tolist())):
             text = 'positions or velocities are not finite'
             self.reason = Explanation(Reason.POSITION_NOT_FINITE, text)
+            self.unseen += dt
             return self.reason
         nothing = self._zero
         effort = nothing if effort is None else effort
-        excess, self.q, self.v = self._compare(q, v, dt, effort, tau)
+        excess, self.q, self.v = self._compare(q, v, dt + self.unseen, effort, tau)
+        self.unseen = 0.0
         self.reason = self._reason_of(excess, self._ranges.beyond(q))
         doubted = self.doubted + (dt if self.blind else -FORGIVING * dt)
         self.doubted = min(max(doubted, 0.0), 2.0 * LASTING)

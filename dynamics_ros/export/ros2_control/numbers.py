@@ -16,7 +16,8 @@ from dynamics_ros.control import (
 )
 from dynamics_ros.control.compliance.gains import TORQUE_LIMITS
 from dynamics_ros.control.compliance.impedance import tool_damping
-from dynamics_ros.control.compliance.motion_check import FRICTION_SHARE, velocity_limits
+from dynamics_ros.control.compliance.motion_check import holding_friction, velocity_limits
+from dynamics_ros.estimation.effort_model import EffortModel
 from dynamics_ros.estimation.observers import MomentumObserver
 from dynamics_ros.estimation.wrench import JointNoise, wrench_settings
 from dynamics_ros.robot import Robot
@@ -98,7 +99,9 @@ def gains_text(robot: Robot, tool: str) -> str:
             'velocity_limits': velocity_limits(robot),
             'speed_share': np.array(SPEED_SHARE),
             'state_timeout': np.array(STATE_TIMEOUT),
-            'friction': FRICTION_SHARE * default_gains.joints[TORQUE_LIMITS[0]],
+            'friction': holding_friction(
+                default_gains.joints[TORQUE_LIMITS[0]], EffortModel.from_robot(robot).coulomb
+            ),
             'blending_time': np.array(BLENDING_TIME),
         }
     )

@@ -73,6 +73,13 @@ def assert_handed_over(played, words, reason, lead):
     played.told('following twist_command', played.lead)
 
 
+def be_fast(played):
+    """Until the arm is in the middle of its motion."""
+    played.ros.wait_for(
+        lambda: np.cos(played.time) > 0.95, meanwhile=lambda: played.lead(step=0.008), period=0.004
+    )
+
+
 def test_joint_states_that_are_too_rare_for_springs_brake_the_arm(played):
     played.follow()
     played.told('braking: joint states every 50 ms are too rare', lambda: played.lead(step=0.05))
@@ -129,10 +136,7 @@ def test_a_position_that_is_not_finite_brakes_the_arm_at_once(played, number):
 
 
 def test_frozen_joint_states_brake_the_arm_and_then_deactivate_the_node(played):
-    # From the middle of its motion on, at which it is fast.
-    played.ros.wait_for(
-        lambda: np.cos(played.time) > 0.95, meanwhile=lambda: played.lead(step=0.008), period=0.004
-    )
+    be_fast(played)
     played.follow()
     played.stands = True
     try:
@@ -209,7 +213,8 @@ def test_a_fallback_controller_takes_over_an_arm_whose_states_stay_frozen(
         nodes = one.ros.node.get_node_names
         one.ros.wait_for(lambda: not manager or {manager, 'effort_controller'} <= set(nodes()))
         one.follow()
-        one.time, one.stands = 0.0, True
+        be_fast(one)
+        one.stands = True
         status = one.told(result, one.lead)
         assert value_of(status, 'reason') == 'states_frozen'
         assert status.level == DiagnosticStatus.ERROR
@@ -231,18 +236,19 @@ def test_a_fallback_controller_needs_the_messages_of_the_controller_manager(monk
         assert 'Traceback' not in node.printed
 
 
-def test_a_joint_that_is_told_beyond_its_range_brakes_the_arm_and_is_named(played):
+def test_positions_that_jump_and_stay_end_in_an_inactive_node(played):
     played.follow()
-    before, efforts = played.middle, []
-    played.middle = before + 2.0 * np.pi * (np.arange(7) == 3)
+    before = played.middle
+    played.middle = before + 1.5 * (np.arange(7) == 3)
     try:
-        played.told(f'braking: {NAMES[3]} is', played.lead)
-        # The jump is over; where the joint seems to be it is not drawn in from.
-        played.hear(200, played.lead)
-        efforts = played.efforts[-50:]
-        assert (np.abs(efforts) < 0.9 * ROBOT.effort_limits).all()
+        status = played.told(f'inactive: the position of {NAMES[3]} has jumped', played.lead)
+        assert value_of(status, 'reason') == 'position_jumped'
+        assert status.level == DiagnosticStatus.ERROR
+        played.assert_bounded(0.05)
     finally:
         played.middle = before
+        activated = played.lifecycle == 'active' or played.change('activate')
+    assert activated
     played.told('following twist_command', played.lead)
 
 
