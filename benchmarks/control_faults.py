@@ -243,7 +243,7 @@ class Cell:
         self.pushed = 0.0
         self.prepared.arm.start(self.q, self.v)
         self.prepared.check.begin(self.q, self.v, self.tau)
-        self._braking = 0.0
+        self._braking, self._given_up = 0.0, False
 
     def advance(self, dt: float, force: Callable[[Array], Array] | None) -> None:
         """Hold the torques for some time, beside a force on the tool as a function of its speed."""
@@ -278,6 +278,8 @@ class Cell:
     def control(self, sample: Sample, dt: float, mode: str, goal: Array, twist: Array) -> str:
         """Compute the torques for a sample as impedance_controller_node does; return the code."""
         arm, check = self.prepared.arm, self.prepared.check
+        if self._given_up:
+            return check.reason.reason.value
         q, v, effort = sample
         check.judge(q, v, dt, effort, arm.tau)
         if check.reason:
@@ -290,7 +292,8 @@ class Cell:
                 self._braking = 0.0
                 arm.stay()
             if check.lasting:
-                self.tau = arm.gravity
+                # The last command, which a forward controller holds.
+                self.tau, self._given_up = arm.gravity, True
         elif mode == 'guiding':
             self.tau = arm.guide(q, v, dt)
         elif mode == 'float':
@@ -344,8 +347,6 @@ class Cell:
             work = self.pushed - pushed
             outcome.speed = max(outcome.speed, self.speed - speed)
             outcome.energy = max(outcome.energy, self.energy - energy - max(work, 0.0))
-            if self.prepared.check.lasting:
-                break  # handed over: the brakes of the driver hold the arm
         outcome.detected = detected - visible if np.isfinite(visible) else 0.0
         outcome.code = code
         return outcome
