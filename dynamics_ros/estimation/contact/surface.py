@@ -1,9 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Samples the collision geometry of links as surface pieces."""
+"""Samples the outer collision geometry of links as surface pieces."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -26,10 +27,13 @@ seconds."""
 FINE = 0.5
 """Edge of the triangles that form a piece, over that of its cell."""
 
+MIN_FACING = 0.8
+"""Minimum cosine for a surface to face a direction; one of 26 directions always exceeds it."""
+
 
 @dataclass(frozen=True, eq=False)
 class Surface:
-    """Pieces of the surface of a link.
+    """Pieces of the outer surface of a link.
 
     Attributes:
         points: (n, 3) centers in the link frame [m].
@@ -48,6 +52,9 @@ def sample_surfaces(
     geometry: Mapping[str, ArrayLike], resolution: float = 0.012
 ) -> dict[str, Surface]:
     """Divides the link geometry into surface pieces; takes about 0.1 s per link.
+
+    Surfaces that other parts of the same link hide from every direction, such as the inner wall of
+    a hollow link, cannot be touched and are left out.
 
     Args:
         geometry: triangle corners (n, 3, 3) of each link in its frame [m], from
@@ -78,6 +85,8 @@ def _sampled(triangles: Array, resolution: float) -> Surface:
     normals, areas = _areas(small)
     used = areas > 0.0
     points, normals, areas = small[used].mean(axis=1), normals[used], areas[used]
+    outside = _seen(points, normals, FINE * resolution)
+    points, normals, areas = points[outside], normals[outside], areas[outside]
     groups = _groups(points, normals, resolution)
     total = np.bincount(groups, areas).astype(np.float64)
     middles, sums = (
@@ -116,6 +125,27 @@ def _cut(triangles: Array, longest: float) -> Array:
         middle = 0.5 * (a + b)
         triangles = np.concatenate([np.stack([a, middle, c], 1), np.stack([middle, b, c], 1)])
     return np.concatenate(done)
+
+
+def _seen(points: Array, normals: Array, cell: float) -> NDArray[np.bool_]:
+    """Returns a mask of the points that are outermost from at least one of 26 directions."""
+    seen = np.zeros(len(points), dtype=bool)
+    width = 0.5 * cell
+    # Opposite directions have the same pixels: half of the 26 are enough.
+    for axis in itertools.islice(itertools.product((-1.0, 0.0, 1.0), repeat=3), 13):
+        direction = np.array(axis) / np.linalg.norm(axis)
+        across = np.linalg.svd(direction[np.newaxis])[2][1:]
+        pixel = _numbered(np.floor(across @ points.T / width))
+        for outward in (direction, -direction):
+            height = points @ outward
+            highest = np.full(pixel.max() + 1, -np.inf)
+            np.maximum.at(highest, pixel, height)
+            facing = normals @ outward
+            # The height of a sloped surface varies across a pixel.
+            slope = np.sqrt(1.0 - np.minimum(facing, 1.0) ** 2) / np.maximum(facing, MIN_FACING)
+            depth = width * (0.5 + np.sqrt(2.0) * slope)
+            seen |= (facing > MIN_FACING) & (height > highest[pixel] - depth)
+    return seen
 
 
 def _groups(points: Array, normals: Array, cell: float) -> Indices:
