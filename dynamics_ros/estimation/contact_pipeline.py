@@ -15,7 +15,7 @@ from dynamics_ros.reasons import Explanation, Names, Reason
 from . import contact_estimators as estimators
 from .contact.detector import NO_CONTACT, Compared, ContactReport
 from .contact_settings import ContactSettings
-from .efforts import EffortCheck, EffortWatch
+from .efforts import EffortCheck, EffortVerdict, EffortWatch
 from .external_torques import ExternalTorques, index_of
 from .observers import IGNORED, RESTARTS, UPDATED
 from .samples.robot_state import RobotState, describe_not_finite
@@ -417,7 +417,9 @@ class ContactPipeline:
             return
         report = self.effort_check.report
         if report is not None and report.advice:
-            self.warning = Explanation(Reason.EFFORTS_UNEXPECTED, report.advice)
+            zeros = report.verdict is EffortVerdict.ZEROS
+            reason = Reason.EFFORTS_INVALID if zeros else Reason.EFFORTS_UNEXPECTED
+            self.warning = Explanation(reason, report.advice)
         elif refused := self.samples.recent(stamp):
             self.warning = Explanation(Reason.OTHER, 'refused: ', refused)
         elif self.feet is not None and not self.feet.ready:

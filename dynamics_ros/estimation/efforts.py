@@ -61,6 +61,7 @@ class EffortVerdict(Enum):
 
     EXPECTED = ''
     UNLOADED = 'gravity hardly loads a joint in this posture'
+    ZEROS = 'efforts are all zero: this robot does not report them'
     COMPENSATED = 'efforts look gravity-compensated: set effort.includes_gravity to false'
     NOT_COMPENSATED = (
         'efforts look as if they contained what carries the weight: set effort.includes_gravity '
@@ -162,6 +163,8 @@ class EffortCheck:
         load = np.abs(gravity).max(initial=0.0)
         # Friction can hold a joint with any effort between its weight less and plus friction.
         loaded = np.abs(gravity) > np.maximum(LOADED * load, MIN_FRICTION_RATIO * friction)
+        if load >= MIN_LOAD and not effort[base:].any():
+            return EffortVerdict.ZEROS, 0.0
         if load < MIN_LOAD or not loaded.any():
             return EffortVerdict.UNLOADED, 0.0
         ratios = torque[loaded] / gravity[loaded]

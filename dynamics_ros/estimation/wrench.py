@@ -34,6 +34,9 @@ USUAL_LENGTH = 1.0
 """Length of the links from the root to the contact frame, below which length scale and threshold
 are proportionally smaller, as lever arms are [m]."""
 
+LEAST_SHARE = 0.01
+"""Least share of both, for a frame on the axes of all its joints."""
+
 
 @dataclass(eq=False, slots=True)
 class WrenchEstimate:
@@ -287,10 +290,12 @@ def wrench_settings(robot: Robot, frames: Sequence[str]) -> Array:
     """Returns kernel settings (3): length scale [m], least singular value [Nm per N], prior [N]."""
     model, lengths = robot.model, []
     for frame in map(model.frame, frames):
-        places = [model.joints[body].placement for body in model.ancestors(frame.body)]
-        links = np.array([X.translation.array() for X in (frame.placement, *places)])
-        lengths.append(float(np.linalg.norm(links, axis=1).sum()))
-    share = min(max(lengths) / USUAL_LENGTH, 1.0)
+        joints = [model.joints[body] for body in model.ancestors(frame.body)]
+        joints = joints[model.root_joint != 'fixed' :]
+        offsets = (frame.placement, *(joint.placement for joint in joints))
+        links = np.array([X.translation.array() for X in offsets])
+        lengths.append(float(np.linalg.norm(links, axis=1).sum() + sum(map(model.stroke, joints))))
+    share = min(max(max(lengths) / USUAL_LENGTH, LEAST_SHARE), 1.0)
     return np.array([share * LENGTH_SCALE, share * SINGULAR_THRESHOLD, WRENCH_PRIOR])
 
 

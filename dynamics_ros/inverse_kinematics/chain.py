@@ -76,7 +76,7 @@ class Reach:
         if joints:
             radius = target.placement.translation.norm()
             radius += sum(joint.placement.translation.norm() for joint in joints[1:])
-            self.radius = float(radius + sum(_stroke(model, joint) for joint in joints))
+            self.radius = float(radius + sum(map(model.stroke, joints)))
             shoulder = joints[0].placement.translation
             if joints[0].parent != ROOT:
                 carrier = model.joints[joints[0].parent]
@@ -407,16 +407,6 @@ def _as_slice(index: NDArray[np.intp]) -> Index:
     if len(index) and np.array_equal(index, np.arange(index[0], index[0] + len(index))):
         return slice(int(index[0]), int(index[-1]) + 1)
     return index
-
-
-def _stroke(model: Model, joint: Joint) -> float:
-    """Largest displacement of the body's origin by a joint [m]; infinite if there is no bound."""
-    limits = joint.limits
-    if joint.leader is not None:
-        limits = next(other.limits for other in model.joints if other.name == joint.leader)
-    return joint.kind.reach(
-        *(joint.multiplier * end + joint.offset for end in (limits.lower, limits.upper))
-    )
 
 
 def _increments(n: int) -> Vector:

@@ -235,6 +235,15 @@ class Model(Stated):
             waiting += [(child, depth + 1) for child in reversed(children.get(frame.name, []))]
         return found
 
+    def stroke(self, joint: Joint) -> float:
+        """Largest displacement of the body's origin by a joint [m]; infinite if without bound."""
+        limits = joint.limits
+        if joint.leader is not None:
+            limits = next(other.limits for other in self.joints if other.name == joint.leader)
+        return joint.kind.reach(
+            *(joint.multiplier * end + joint.offset for end in (limits.lower, limits.upper))
+        )
+
     def joint_of(self, frame: Frame) -> Joint | None:
         """Return the joint that moves a link in its parent link, or None for a fixed link."""
         moved = frame.body != ROOT and self.body_names[frame.body] == frame.name

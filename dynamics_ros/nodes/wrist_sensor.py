@@ -217,7 +217,8 @@ class WristSensorInput:
             return None
         least = LEAST_DEVIATION * self.values.contact_force * np.array([1.0] * 3 + [LEVER] * 3)
         deviation = np.maximum(np.sqrt(np.diag(sensor.covariance)), least)
-        return SensorWrench(sensor.frame, sensor.wrench.copy(), deviation)
+        touched = self.place is Place.BEHIND
+        return SensorWrench(sensor.frame, sensor.wrench.copy(), deviation, touched)
 
     @staticmethod
     def _link(sensor: WristSensor) -> str:

@@ -315,6 +315,7 @@ def checked(robot, effort, v=0.0, *, includes_gravity=True, samples=400):
     [
         (1.0, EffortVerdict.EXPECTED),
         (1.2, EffortVerdict.EXPECTED),  # an unknown payload
+        (0.0, EffortVerdict.ZEROS),
         (-1.0, EffortVerdict.OPPOSITE),
         (GEARS, EffortVerdict.OTHER_UNIT),
         (30.0, EffortVerdict.OTHER_UNIT),

@@ -272,8 +272,10 @@ def test_a_wrist_sensor_finds_light_touches_behind_it_and_places_others_before_i
             X = np.linalg.solve(*(robot.forward_kinematics(q, x) for x in ('sensor', link)))
             wrench[:3] = X[:3, :3] @ force
             wrench[3:] = np.cross(X[:3, :3] @ point + X[:3, 3], wrench[:3])
+            tool_wrench = wrench.copy()
         deviation = np.array([0.3] * 3 + [0.03] * 3)
-        sensor = SensorWrench('sensor', wrench + deviation * rng.normal(size=6), deviation)
+        read = wrench + deviation * rng.normal(size=6)
+        sensor = SensorWrench('sensor', read, deviation, link == 'tool')
         for shown in (None, sensor):
             place = locator.locate(q, tau, sensor=shown)
             links.append((place.link, link, shown is None))
@@ -283,6 +285,9 @@ def test_a_wrist_sensor_finds_light_touches_behind_it_and_places_others_before_i
         alone: np.mean([(x == 'tool') == (y == 'tool') for x, y, z in links if z == alone])
         for alone in (True, False)
     }
+    without_tool = ContactLocator(robot, {x: pieces[x] for x in pieces if x != 'tool'}, noise=0.2)
+    place = without_tool.locate(q, tau, sensor=sensor._replace(wrench=tool_wrench, touched=True))
+    assert (place.link, place.point_frame, place.known) == ('link_5', '', False)
     with_sensor = np.array([error for error, alone in errors if not alone])
     assert behind[False] > 0.95 > 0.9 > behind[True]
     assert len(with_sensor) >= 19

@@ -170,11 +170,13 @@ class SensorWrench(NamedTuple):
             of its own what is fixed to the link that a joint moves.
         wrench: (6) at the frame's origin, in its axes [N, Nm].
         deviation: (6) standard deviations, above zero [N, Nm].
+        touched: whether it is a contact: then one behind the sensor, else one before it.
     """
 
     frame: str
     wrench: Array
     deviation: Array
+    touched: bool
 
 
 class _Evidence(NamedTuple):
@@ -314,24 +316,31 @@ class ContactLocator:
         guess = np.abs(torque[np.isfinite(noise)]).max(initial=0.0) / LEVER
         if sensor is not None:
             guess = max(guess, float(np.linalg.norm(sensor.wrench[:3])))
-        if not self._links or guess == 0.0:
+        links, names = self._links, list(self.links)
+        if sensor is not None and sensor.touched:
+            # The touched tool may lack a surface, or a link of its own: then it is the sensor's.
+            model, itself = self._robot.model, _Link(sensor.frame, None)
+            links = [x for x in links if _is_behind(model, x.name, sensor.frame)]
+            names = [x.name for x in links] + [model.body_names[model.frame(sensor.frame).body]]
+            links.append(itself)
+        if not links or guess == 0.0:
             return None
         if deviation is not None:
             noise = np.maximum(noise, finite_vector('deviation', deviation, len(noise)))
         noise = np.hypot(noise, MODEL_ERROR * LEVER * guess)
         found = []
-        for link in self._links:
+        for link in links:
             given = link, self._evidence(q, link.name, torque, noise, sensor)
             sample = self._explain(*given, guess, NOISE_RATIOS[:1], SAMPLE)
             weights = np.exp(sample.evidence[0] - sample.evidence.max())
             force = weights @ np.linalg.norm(sample.mean[0, :, :3], axis=1) / weights.sum()
             found.append(self._explain(*given, max(float(force), MIN_FORCE * guess)))
-        self._occlude(q, found)
+        self._occlude(q, links, found)
         # Log evidence of each link at each noise level.
         evidence = np.array([np.logaddexp.reduce(some.evidence, axis=1) for some in found])
         by_link = np.logaddexp.reduce(evidence, axis=1)
         total, index = np.logaddexp.reduce(by_link), int(by_link.argmax())
-        link, best, level = self._links[index], found[index], int(evidence[index].argmax())
+        link, best, level = links[index], found[index], int(evidence[index].argmax())
         piece = best.evidence[level].argmax()
         # Probability that the noise is as stated. A link without surface explains nearly anything.
         certain = 0.0
@@ -345,9 +354,9 @@ class ContactLocator:
             spread = float(np.sqrt(weights @ distances + link.surface.size**2))
         shares = np.exp(by_link - total)
         return ContactLocation(
-            link=link.name,
+            link=names[index],
             probability=float((1.0 - UNDESCRIBED * (1.0 - certain)) * shares[index]),
-            probabilities=dict(zip(self.links, shares.tolist(), strict=True)),
+            probabilities=dict(zip(names, shares.tolist(), strict=True)),
             point=point,
             normal=normal,
             force=pushed,
@@ -421,17 +430,20 @@ class ContactLocator:
         misfit = np.sqrt(squares / seen.number)
         return _Hypotheses(evidence + constant[:, np.newaxis], units * mean, misfit)
 
-    def _occlude(self, q: ArrayLike, found: list[_Hypotheses]) -> None:
+    def _occlude(self, q: ArrayLike, links: list[_Link], found: list[_Hypotheses]) -> None:
         """Reduces the evidence of likely pieces at which the robot leaves no room for a hand."""
-        poses = [self._robot.forward_kinematics(q, link.name) for link in self._links]
+        poses = {x.name: self._robot.forward_kinematics(q, x.name) for x in (*self._links, *links)}
         pieces = [
-            (x.surface.points @ X[:3, :3].T + X[:3, 3], x.surface.areas)
-            for x, X in zip(self._links, poses, strict=True)
+            (x.surface.points @ poses[x.name][:3, :3].T + poses[x.name][:3, 3], x.surface.areas)
+            for x in self._links
             if x.surface is not None
         ]
+        if not pieces:
+            return
         centers, areas = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
         least = max(some.evidence.max() for some in found) + np.log(MIN_SHARE)
-        for link, X, some in zip(self._links, poses, found, strict=True):
+        for link, some in zip(links, found, strict=True):
+            X = poses[link.name]
             level, _ = np.unravel_index(some.evidence.argmax(), some.evidence.shape)
             likely = np.flatnonzero(some.evidence[level] > least)
             if likely.size and link.surface is not None:

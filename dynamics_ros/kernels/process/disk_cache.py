@@ -24,7 +24,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -87,8 +87,8 @@ def key(*parts: str | bytes) -> str:
 def sources(*rooms: str) -> str:
     """Return which sources of rooms of this package are loaded, for `origin`.
 
-    It is called while these are imported, because they may be replaced afterwards. Name, time and
-    size of a file identify its contents, as they do for Python's own compiled files.
+    It is called while these are imported: names, times and sizes of the files tell afterwards
+    whether one has been replaced.
     """
     found = []
     for room in rooms:
@@ -103,6 +103,23 @@ def sources(*rooms: str) -> str:
 _OWN = sources('kernels')
 
 
+@cache
+def _contents(loaded: str) -> str:
+    """Return a digest of the contents of `sources`; '' if they are no longer those loaded."""
+    digest = DIGEST(loaded.encode())
+    for line in loaded.splitlines():
+        path, time, size = line.rsplit(' ', 2)
+        try:
+            with open(path, 'rb') as file:
+                digest.update(file.read())
+                status = os.fstat(file.fileno())
+        except OSError:
+            return ''
+        if (status.st_mtime_ns, status.st_size) != (int(time), int(size)):
+            return ''
+    return digest.hexdigest()
+
+
 def origin(depends_on: Any, code: str = '') -> str:
     """Return a key for what code of this package makes, such as a trace; '' if it cannot be kept.
 
@@ -113,11 +130,14 @@ def origin(depends_on: Any, code: str = '') -> str:
     """
     if folder() is None or not _OWN:
         return ''
+    own, other = _contents(_OWN), _contents(code)
+    if not (own and other):
+        return ''
     try:
         content = pickle.dumps(depends_on, pickle.HIGHEST_PROTOCOL)
     except (pickle.PicklingError, TypeError, AttributeError):
         return ''
-    return key('trace', sys.version, np.__version__, _OWN, code, content)
+    return key('trace', sys.version, np.__version__, own, other, content)
 
 
 def has(name: str) -> bool:
