@@ -16,7 +16,13 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from dynamics_ros.constraints import PassiveJoints, gravity_in_loops, inverse_dynamics_in_loops
+from dynamics_ros.constraints import (
+    PassiveJoints,
+    gravity_in_loops,
+    inverse_dynamics_in_loops,
+    loops_of,
+)
+from dynamics_ros.constraints.jacobian import rows_and_bias
 from dynamics_ros.errors import InvalidArgumentError, UnknownJointError
 from dynamics_ros.multibody.linear_systems import Array
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
@@ -197,10 +203,12 @@ class FeedForward:
     def violations(self, motion: JointMotion) -> tuple[LimitViolation, ...]:
         """Largest violation of each joint and quantity, at the points and between them.
 
-        Effort limits apply to the whole effort, gravity compensation included.
+        Effort limits apply to the whole effort, gravity compensation included. Passive joints of
+        loops are not checked.
 
         Raises:
-            UnknownJointError: the robot does not have a joint.
+            UnknownJointError, InvalidArgumentError, InfeasibleError: as ``efforts``, also between
+                the points.
         """
         robot, time = self.robot, motion.moments()
         q, v, a = motion.at(time)
@@ -249,7 +257,12 @@ class FeedForward:
             InvalidArgumentError: loops that do not close, or may close in another way than before.
         """
         robot = self.robot
-        passive = PassiveJoints(robot, robot.model.passive_joints, self._q)
+        J, _ = rows_and_bias(robot, self._q, None, loops_of(robot))
+        at = robot.joint_v_indices
+        names = [x for x in robot.model.passive_joints if x in at and J[:, at[x]].any()]
+        if not names:
+            return
+        passive = PassiveJoints(robot, names, self._q)
         for row, (positions, velocities) in enumerate(zip(q, v, strict=True)):
             if not passive.solve(positions, velocities):
                 problem = f'loops do not close, or are singular, at sample {row} of {len(q)}'
@@ -260,7 +273,7 @@ class FeedForward:
         for name in motion.names:
             if name not in self.robot.joint_v_indices:
                 raise UnknownJointError('joint_names', name, self.robot.joint_v_indices)
-            if name in self.robot.model.passive_joints:
+            if self.robot.model.loops and name in self.robot.model.passive_joints:
                 problem = f'{name!r} is one of passive_joints'
                 raise InvalidArgumentError('joint_names', problem, 'joints with motors')
         return [self.robot.joint_v_indices[name] for name in motion.names]

@@ -98,6 +98,8 @@ def _inspect(options: argparse.Namespace) -> int:
 
 
 def _description(options: argparse.Namespace) -> str:
+    if options.topic is not None and options.robot is not None and ':=' in options.robot:
+        raise InvalidArgumentError('argument', repr(options.robot), 'no xacro arguments of a topic')
     if (options.robot is None) == (options.topic is None):
         raise InvalidArgumentError('FILE', 'one of FILE and --topic is needed', 'a file or a topic')
     arguments: dict[str, str] = {}

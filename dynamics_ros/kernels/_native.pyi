@@ -5,8 +5,6 @@ from collections.abc import Callable
 from typing import Any
 
 VERSION: int
-MAX_ARRAYS: int
-MAX_RANK: int
 
 class Call:
     """Machine code of a kernel as a function of arrays."""

@@ -73,7 +73,7 @@ def real_array(argument: str, value: ArrayLike, expected: str) -> Array:
         problem = 'rows of different lengths' if isinstance(error, ValueError) else 'no numbers'
         raise InvalidArgumentError(argument, problem, expected) from None
     if np.ma.is_masked(value):
-        raise InvalidArgumentError(argument, 'masked entries', expected)
+        raise InvalidArgumentError(argument, 'masked entries', 'an array without a mask')
     # bool, signed, unsigned, float; not complex, text, time or object
     if array.dtype.kind not in 'biuf' and array.size:
         problem = 'text' if array.dtype.kind in 'US' else f'dtype {array.dtype}'

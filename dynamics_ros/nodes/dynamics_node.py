@@ -469,15 +469,16 @@ class Dynamics(CommandingComponent[DynamicsParameters, Output]):
         motion, values = motion_of(request.trajectory), self.values
         robot = await self.context.first_robot()
         q = robot.neutral()
-        if set(motion.names) < set(robot.joint_v_indices):
+        if robot.model.loops or set(motion.names) < set(robot.joint_v_indices):
             await self.context.first_state()
             robot, q = self.context.required_robot(), self.context.inputs.latest().q
-        efforts, violations = await self.context.compute(
-            robot,
-            [('inverse_dynamics',), ('gravity',)],
-            lambda: efforts_of(robot, motion, q, values),
-            takes_long=True,
-        )
+
+        def compute() -> Efforts:
+            self.context.check_closed(robot, q)
+            return efforts_of(robot, motion, q, values)
+
+        kernels = [('inverse_dynamics',), ('gravity',)]
+        efforts, violations = await self.context.compute(robot, kernels, compute, takes_long=True)
         response.trajectory = request.trajectory
         fill_efforts(response.trajectory, motion, efforts)
         response.violations = [violation_message(violation) for violation in violations]

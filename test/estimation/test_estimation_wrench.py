@@ -101,6 +101,23 @@ def test_a_small_arm_is_estimated_as_well_as_a_large_one(size):
     assert np.sqrt(np.mean(np.square(missed))) < 0.01
 
 
+@pytest.mark.parametrize('kinds', ['prismatic prismatic prismatic', 'revolute revolute revolute'])
+def test_a_frame_where_all_joints_are_has_its_wrench(kinds):
+    links = ''.join(
+        f'<link name="l{k}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" '
+        f'ixz="0" iyz="0"/></inertial></link><joint name="j{k}" type="{kind}">'
+        f'<parent link="{f"l{k - 1}" if k else "base"}"/><child link="l{k}"/>'
+        f'<axis xyz="{" ".join("1" if i == k else "0" for i in range(3))}"/>'
+        '<limit lower="-1" upper="1" effort="9" velocity="9"/></joint>'
+        for k, kind in enumerate(kinds.split())
+    )
+    robot = Robot.from_urdf(f'<robot name="r"><link name="base"/>{links}</robot>')
+    (estimate,) = WrenchEstimator(robot, 'l2').estimate(robot.neutral(), np.array([3.0, 2.0, 1.0]))
+    part = slice(0, 3) if 'prismatic' in kinds else slice(3, 6)
+    np.testing.assert_allclose(estimate.wrench[part], [3.0, 2.0, 1.0], rtol=1e-2)
+    assert np.isfinite(estimate.wrench).all() and np.isfinite(estimate.covariance).all()
+
+
 def test_a_push_against_the_robot_is_positive_along_its_own_direction(panda):
     """Held up by the environment with its weight, the last link is felt to be pushed up."""
     pushed = panda.inverse_dynamics(

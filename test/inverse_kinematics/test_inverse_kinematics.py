@@ -102,6 +102,16 @@ def test_reachable_poses_are_found_and_every_answer_holds_outside_the_solver(arm
     assert solved >= 0.995 * TARGETS
 
 
+def test_the_same_question_has_the_same_answer(panda):
+    rng = np.random.default_rng(3)
+    for _ in range(10):
+        target = panda.forward_kinematics(panda.random_configuration(rng), 'panda_hand')
+        first = panda.inverse_kinematics(target, 'panda_hand', **PLENTY)
+        again = panda.inverse_kinematics(target, 'panda_hand', **PLENTY)
+        assert np.array_equal(first.q, again.q)
+        assert first.iterations == again.iterations
+
+
 def test_a_seed_that_is_a_solution_is_the_answer(arm):
     robot, hand = arm
     q = robot.random_configuration(np.random.default_rng(4))

@@ -16,7 +16,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.kernels import Copy, Kernel, Program, Step, c_source, compile, trace
+from dynamics_ros.kernels import Copy, Kernel, Program, Step, c_source, compile, program, trace
 from dynamics_ros.kernels import compilation as llvm_backend
 from dynamics_ros.kernels import kernel as machine_code
 
@@ -313,7 +313,8 @@ def expected(p, x=X):
 @pytest.fixture(params=['llvm', 'through ctypes', 'python'])
 def kernel_bound(request, monkeypatch):
     if request.param == 'through ctypes':
-        monkeypatch.setattr(machine_code, 'native', None)
+        for module in (machine_code, program):
+            monkeypatch.setattr(module, 'native', None)
     return Kernel(traced(), 'python' if request.param == 'python' else 'llvm')
 
 

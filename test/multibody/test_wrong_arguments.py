@@ -19,6 +19,8 @@ from dynamics_ros.errors import (
     DynamicsRosError,
     FixedAttributeError,
     InvalidArgumentError,
+    UnknownFrameError,
+    UnknownJointError,
     UnknownNameError,
 )
 from dynamics_ros.multibody import end_effector
@@ -255,3 +257,23 @@ def test_errors_reach_another_process():
     ):
         same = pickle.loads(pickle.dumps(error))
         assert (type(same), str(same), vars(same)) == (type(error), str(error), vars(error))
+
+
+@pytest.mark.parametrize(
+    ('error', 'call', 'nearest'),
+    [
+        (UnknownFrameError, lambda: ARM.inverse_kinematics(TARGET, 'tool'), 'tool0'),
+        (UnknownFrameError, lambda: ARM.inverse_dynamics(Q, Q, Q, {'tool': [0.0] * 6}), 'tool0'),
+        (UnknownFrameError, lambda: ARM.with_payload('tool', 1.0), 'tool0'),
+        (UnknownJointError, lambda: ARM.with_locked({'elbow': 0.0}), 'elbow_pitch'),
+        (
+            UnknownJointError,
+            lambda: ARM.inverse_kinematics(TARGET, 'tool0', locked_joints=['elbow']),
+            'elbow_pitch',
+        ),
+    ],
+)
+def test_an_unknown_name_is_answered_with_those_nearest_to_it(error, call, nearest):
+    with pytest.raises(error, match=nearest) as refused:
+        call()
+    assert refused.value.name in ('tool', 'elbow')

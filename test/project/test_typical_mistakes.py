@@ -18,6 +18,7 @@ from dynamics_ros import Robot, tools
 from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.inspect.command import main as inspect
 from dynamics_ros.model.description_file import read_description_file
+from dynamics_ros.model.mesh_file import resolve_mesh
 from dynamics_ros.nodes.robot_request import read_description
 
 ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
@@ -59,6 +60,12 @@ def test_a_description_that_cannot_be_used(mistake):
     assert thing in line
     assert cure in line
     assert '\n' not in line
+
+
+def test_a_mesh_of_a_package_that_is_not_sourced():
+    line = line_of(lambda: resolve_mesh('package://arm_description/meshes/link.stl'))
+    assert "'package://arm_description/meshes/link.stl'" in line
+    assert "source the workspace that has the package 'arm_description'" in line
 
 
 # --- tools --------------------------------------------------------------------------------------

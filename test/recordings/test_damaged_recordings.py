@@ -236,3 +236,9 @@ def described(path, messages):
 def test_the_newest_description_before_the_data_counts(tmp_path, messages, joint_states, expected):
     with Recording(described(tmp_path / 'bag', messages)) as recording:
         assert recorded_description(recording, joint_states) == expected
+
+
+def test_without_a_description_the_option_is_named(tmp_path):
+    path = described(tmp_path / 'bag', [('/joint_states', 3, None)])
+    with Recording(path) as recording, pytest.raises(RecordingError, match='--robot FILE'):
+        recorded_description(recording, '/joint_states')

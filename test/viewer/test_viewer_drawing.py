@@ -149,6 +149,17 @@ def test_a_contact_state_whose_lists_or_point_make_no_sense_is_passed_over(viewe
     assert CONTACT_POINT not in viewer.scene.objects
 
 
+def test_buttons_without_a_service_are_disabled(viewer):
+    requests = viewer._requests
+    requests._buttons = [(MagicMock(), client) for _, client in requests._buttons]
+    viewer.draw()
+    assert [button.disabled for button, _ in requests._buttons] == [True] * 3
+    there = MagicMock(service_is_ready=lambda: True)
+    requests._buttons[0] = requests._buttons[0][0], there
+    requests.update()
+    assert [button.disabled for button, _ in requests._buttons] == [False, True, True]
+
+
 def test_the_button_pushes_the_simulated_robot_at_the_chosen_frame(viewer):
     requests, asked = viewer._requests, []
     requests._status_text = MagicMock()  # the page has one for all its texts
