@@ -23,6 +23,7 @@ from .contact_settings import (
 from .effort_model import EffortModel
 from .legged import FootContactEstimator
 from .observers import MAX_GAP, MomentumObserver
+from .samples.robot_state import RobotState
 from .samples.sample_filter import SampleFilter
 from .uncertainty.residual_watch import FrictionAdaptation
 from .uncertainty.thresholds import (
@@ -163,7 +164,11 @@ def effort_model(robot: Robot, effort: EffortSettings, friction: FrictionSetting
     )
 
 
-def sample_filter(robot: Robot, values: ContactSettings) -> SampleFilter:
+def sample_filter(
+    robot: Robot,
+    values: ContactSettings,
+    consistent: Callable[[RobotState, RobotState], bool],
+) -> SampleFilter:
     """Creates a sample filter for joint states."""
     of = joint_values(robot, values)
     return SampleFilter(
@@ -173,6 +178,7 @@ def sample_filter(robot: Robot, values: ContactSettings) -> SampleFilter:
         effort_scale=of('effort.scale', 1.0),
         motion=motion_scales(robot),
         max_gap=MAX_GAP,
+        consistent=consistent,
     )
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -77,7 +78,11 @@ class ContactPipeline:
         self.joint_names = tuple(robot.joint_v_indices)
         self.joint_indices = index_of([*robot.joint_v_indices.values()])
         self.unavailable_reason = self.warning = ''
-        self.samples = estimators.sample_filter(robot, values)
+        # In a cycle of references, a replaced robot would wait for the garbage collector.
+        weak = weakref.proxy(self)
+        self.samples = estimators.sample_filter(
+            robot, values, lambda *states: weak._explains(*states)
+        )
         self.estimated_state: RobotState | None = None
         self.observer = estimators.observer(robot, values)
         self.lacking: dict[str, int] = {}
@@ -224,6 +229,15 @@ class ContactPipeline:
             text = 'by gravity alone, not valid in motion: no velocity of '
         self.warning = Explanation(Reason.VELOCITY_MISSING, text + ', '.join(names))
         return measured, v
+
+    def _explains(self, *states: RobotState) -> bool:
+        """Whether the second of two states is explained better with the first one."""
+        lacking = [self.robot.joint_v_indices[name] for name in self.lacking]
+        velocities = [x.v.copy() for x in states]
+        for v in velocities:
+            v[lacking] = 0.0
+        samples = [(x.time, x.q, v, x.effort) for x, v in zip(states, velocities, strict=True)]
+        return self.observer.explains(*samples)
 
     def _compare(self, raw: Array, state: RobotState, v: Array) -> Compared | None:
         """Compares the observer's output ``raw`` with the thresholds."""

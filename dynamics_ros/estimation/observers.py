@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 Vector = NDArray[np.float64]
 Stamps = NDArray[np.int64]
+Sample = tuple[int, Vector, Vector, Vector]
+"""Stamp [ns], configuration, velocity, effort as reported."""
+
 
 GAIN = 75.0
 """Default K [1/s]. A step shows 1 - exp(-K t) after a time t, enough to see 10 N at the hand within
@@ -339,6 +342,26 @@ class MomentumObserver:
         """
         tau: Vector = self.robot.kernel('torque_on_bodies').call(q, v, effort, self.settings)
         return tau
+
+    def explains(self, first: Sample, second: Sample) -> bool:
+        """Whether assuming the first sample to be true reduces the external torque at the second.
+
+        The state does not change.
+        """
+
+        def step(*samples: Sample) -> float:
+            stamp, memory = self.stamp, self.memory
+            for time, q, v, effort in samples:
+                if stamp is None or self._robot_changed:
+                    return 0.0
+                if not 0 < time - stamp <= self._max_gap_ns:
+                    return 0.0
+                interval = (time - stamp) * 1e-9
+                _, memory = self.kernel.call(q, v, effort, memory, interval, self.settings)
+                stamp = time
+            return float(np.abs(memory[0] - self.memory[0]).max())
+
+        return step(first, second) < step(second)
 
     def _start(
         self, event: ObserverEvent, time: int, q: ArrayLike, v: ArrayLike, effort: ArrayLike

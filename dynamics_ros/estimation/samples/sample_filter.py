@@ -5,8 +5,9 @@
 A sample that departs from its predecessor (``algorithms/contact/sample_departure.py``) is held
 until the next sample arrives. If that one has returned by more than half of the change, the held
 sample was an outlier and is refused. Otherwise both samples pass in order: a lasting step is real
-and passes one sample late. Values beyond their bounds are refused immediately, however long they
-last. Frequent outliers of velocities and efforts become
+and passes one sample late. An effort or velocity that returned also passes if effort and motion are
+consistent, for example after a command that lasted one sample. Values beyond their bounds are
+refused immediately, however long they last. Frequent outliers of velocities and efforts become
 usual and pass; those of positions do not, because no noise exceeds what a joint can move: they are,
 for example, those of a second publisher with other positions.
 """
@@ -14,6 +15,7 @@ for example, those of a second publisher with other positions.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -85,6 +87,7 @@ class SampleFilter:
         effort_scale: ArrayLike = 1.0,
         motion: ArrayLike = 1.0,
         max_gap: float = 0.1,
+        consistent: Callable[[RobotState, RobotState], bool] | None = None,
     ) -> None:
         """Creates a filter without samples.
 
@@ -98,6 +101,8 @@ class SampleFilter:
                 number or (nv) [rad or m].
             max_gap: after a longer time without samples the next one is accepted unconditionally
                 unless it exceeds a bound [s].
+            consistent: predicate of two samples: whether the motion to the second one is explained
+                better with the first one than without it; None means never.
 
         Raises:
             InvalidArgumentError: a value has a wrong shape or is out of range.
@@ -136,6 +141,7 @@ class SampleFilter:
         self.kernel = robot.kernel('sample_departure')
         self.max_gap = round(max_gap * 1e9)
         self.memory = np.zeros((MEMORY, nv))
+        self._consistent = consistent or (lambda first, second: False)
         self.refused: Counter[str] = Counter()
         self.problem = ''
         self._refusing = False
@@ -224,7 +230,8 @@ class SampleFilter:
             return []
         returned = doubtful & (np.abs(now - before) < 0.5 * np.abs(there - before))
         self._held = []
-        if returned.any():
+        consistent = not returned[0].any() and self._consistent(first, sample)
+        if returned.any() and not consistent:
             self._refuse(first, returned, 'departs from its neighbours')
             # Frequent departures raise the usual change, but not that of positions.
             self.memory[USUAL_ROWS] = memory[USUAL_ROWS]
