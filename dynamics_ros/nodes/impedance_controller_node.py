@@ -415,8 +415,7 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
             self._brake(implausible)
         state = state_to_use(prepared, state, implausible)
         self._place_obstacles(prepared)
-        reported = state.ages is None or not state.ages.any()
-        blind = prepared.check.blind and prepared.check.lasting and reported
+        blind = prepared.check.blind and prepared.check.lasting
         known = unseen_before(prepared, implausible, timeout)
         step = max(interval, missing) if known is None else interval
         unseen = self._unseen.lasts(timeout, step, known)
