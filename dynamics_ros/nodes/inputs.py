@@ -242,7 +242,7 @@ class RobotInputs:
         self.joint_states = Meter(node)
         self.rate = 0.0
         self._dropped = 0  # number of messages that were too old before the latest state
-        self.received_any = False
+        self.received_any, self._heard = False, 0.0
         self._described: dict[str, tuple[float, Explanation]] = {}
         self.doubts = InputCheck(node.get_logger().warning)
         self._warnings = RateLimit()
@@ -276,7 +276,7 @@ class RobotInputs:
         self.buffer, self.state = buffer, buffer.state()
 
     def _on_joint_state(self, message: bytes, answer: bool) -> None:
-        self.received_any, buffer = True, self.buffer
+        self.received_any, buffer, self._heard = True, self.buffer, time.monotonic()
         if buffer is None:
             return
         try:
@@ -285,6 +285,8 @@ class RobotInputs:
         except MalformedMessageError as error:
             malformed = RefusedMessage('malformed bytes', str(error))
             buffer.refused[malformed.kind] += 1
+            # Whose they are cannot be read.
+            buffer.unusable = dict.fromkeys(buffer.joint_names, malformed.kind) | buffer.unusable
             self._warn_refused(self.topic, malformed)
             return
         except RefusedMessage as refusal:
@@ -409,11 +411,12 @@ class RobotInputs:
     def describe_stopped(self) -> Explanation:
         """Return a message that names the input that has stopped, with its publishers.
 
-        Or why the messages that come give no states.
+        Or why the messages that still come give no states.
         """
         buffer = self.buffer
         joints = buffer is None or buffer.joint_names
-        if buffer is not None and buffer.unusable:
+        arrives = time.monotonic() - self._heard < CHECK_PERIOD
+        if buffer is not None and buffer.unusable and arrives:
             reason, text = _why_missing(buffer, list(buffer.unusable), True)
             return Explanation(reason, f'{self.topic}: {text}')
         if buffer is not None and buffer.timeline.dropped > self._dropped:
