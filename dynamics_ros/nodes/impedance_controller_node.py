@@ -179,12 +179,12 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
     def activate(self) -> None:
         """Hold the tool, and follow targets that arrive from now on."""
         self.targets.drop('')
-        self._reflex = None  # of another motion or another arm
-        self._surrender = None
+        self._reflex = self._surrender = None  # of another motion or another arm
 
     def deactivate(self) -> None:
         """Bring the arm to rest; after it returns, nothing more is sent."""
         self.targets.drop('')
+        self._surrender = None
         if self._prepared is not None:
             self._bring_to_rest(self._prepared)
 
@@ -221,6 +221,7 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
             same = before.robot.joint_names == prepared.robot.joint_names
             if same and before.joints == prepared.joints:
                 return
+        self._surrender = None
         if self._state is not ArmState.OFF:
             self._brake(ROBOT, expected=True)
             self._bring_to_rest(before)
@@ -230,7 +231,7 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         """Switch to another robot: brake, then hold its tool."""
         before = self._prepared
         self.targets.drop('')
-        self._reflex = None  # of another motion or another arm
+        self._reflex = self._surrender = None  # of another motion or another arm
         if before is not None and self._state is not ArmState.OFF:
             arm = before.arm
             prepared.arm.start(arm.q, arm.v, arm.tau)
@@ -417,14 +418,15 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         self._place_obstacles(prepared)
         blind = prepared.check.blind and prepared.check.lasting
         known = unseen_before(prepared, implausible, timeout)
-        step = max(interval, missing) if known is None else interval
-        unseen = self._unseen.lasts(timeout, step, known)
+        unseen = known is not None and self._unseen.lasts(timeout, interval, known)
         if (blind or unseen) and self._state not in LEAVING:
             self._surrender = implausible
         watching = self._reaction if self.values.mode != 'guiding' else None
         self._notice_collision(arm, watching, is_first or self._state in BRAKED)
         braked = self._state in BRAKED
         text, tau = self._step(arm, state, interval)
+        if known is None:  # not before: a step that fails has used no state
+            self._unseen.lasts(timeout, max(interval, missing), None)
         if 'speed' in arm.acting and not braked:
             self._brake(RUNNING)
         self._timing.answered = self._timing.sent = time.monotonic()
