@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -190,6 +190,13 @@ def describe_old(state: RobotState, places: Mapping[str, int], timeout: float) -
     return Explanation(Reason.JOINTS_STALE, 'no news of ', Names(tuple(names), ', '.join(names)))
 
 
+def describe_no_velocity(names: Sequence[str]) -> Explanation:
+    """Return which joints come without a velocity; '' for none."""
+    if not names:
+        return Explanation(Reason.OK, '')
+    return Explanation(Reason.VELOCITY_MISSING, f'no velocity of {", ".join(names)}')
+
+
 def _unreported(
     state: RobotState, places: Mapping[str, int], timeout: float
 ) -> NDArray[np.bool_] | None:
@@ -238,6 +245,8 @@ def reason_to_brake(
         )
     if old := describe_old(state, prepared.robot.joint_v_indices, timeout):
         return old
+    if state.velocity_missing:
+        return describe_no_velocity(state.velocity_missing)
     if wrong:
         return wrong
     if missing > timeout:

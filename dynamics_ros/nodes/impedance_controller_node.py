@@ -36,6 +36,7 @@ from dynamics_ros.commanding.arm_state import (
 from dynamics_ros.commanding.joint_states import (
     StateTiming,
     UnseenTime,
+    describe_no_velocity,
     reason_to_brake,
     state_to_use,
     unseen_before,
@@ -59,7 +60,7 @@ from dynamics_ros.nodes.context import RobotContext
 from dynamics_ros.nodes.fallback_controller import FallbackController
 from dynamics_ros.nodes.lifecycle import ManagedNode
 from dynamics_ros.nodes.obstacles import Obstacles
-from dynamics_ros.nodes.outputs import VELOCITY, Publication
+from dynamics_ros.nodes.outputs import Publication
 from dynamics_ros.nodes.robot_request import Description
 from dynamics_ros.parameters.impedance import MAX_STIFFNESS, ImpedanceParameters
 from dynamics_ros.reasons import FAULTS, Explanation, Reason, reason_of
@@ -253,8 +254,14 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         return text if share > MOST_TAKEN_BACK else ''
 
     def observe(self, state: RobotState) -> None:
-        """Store the state; the plan then calls ``_fill_torques`` if it has the required data."""
-        self.unavailable_reason = self.reason_not_to_send()
+        """Store the state; the plan then calls ``_fill_torques`` if it has the velocities.
+
+        A joint that is not commanded has to have one only at the start.
+        """
+        lacking = state.velocity_missing
+        if lacking and self._prepared is not None and self._state is not ArmState.OFF:
+            lacking = tuple(name for name in lacking if name in self._prepared.joints)
+        self.unavailable_reason = self.reason_not_to_send() or describe_no_velocity(lacking)
         self.state = state
 
     def publications(self) -> list[Publication]:
@@ -262,7 +269,7 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         if self.commands is None or self._prepared is None:
             return []
         # How old a joint may be is decided here, by ``joint_state_timeout``.
-        return [Publication(self.commands, self._fill_torques, VELOCITY)]
+        return [Publication(self.commands, self._fill_torques)]
 
     def failed(self, error: Exception) -> None:
         """Brake because of an error."""
