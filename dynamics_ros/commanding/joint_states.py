@@ -5,7 +5,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dynamics_ros.control.compliance.motion_check import LASTING
 from dynamics_ros.estimation.samples.robot_state import RobotState
@@ -187,6 +190,31 @@ def describe_old(state: RobotState, places: Mapping[str, int], timeout: float) -
     return Explanation(Reason.JOINTS_STALE, 'no news of ', Names(tuple(names), ', '.join(names)))
 
 
+def describe_no_velocity(names: Sequence[str]) -> Explanation:
+    """Return which joints come without a velocity; '' for none."""
+    if not names:
+        return Explanation(Reason.OK, '')
+    return Explanation(Reason.VELOCITY_MISSING, f'no velocity of {", ".join(names)}')
+
+
+def _unreported(
+    state: RobotState, places: Mapping[str, int], timeout: float
+) -> NDArray[np.bool_] | None:
+    """Mask (nv) of joints whose report is missing, with arguments of ``describe_old``.
+
+    A joint that another publisher reports at a lower rate is not missing between its reports.
+    """
+    if state.ages is None and not state.not_finite:
+        return None
+    found = np.zeros(len(state.v), dtype=bool)
+    if state.ages is not None:
+        found |= state.ages > 1e9 * timeout
+    if state.overdue is not None:
+        found |= state.overdue
+    found[[places[name] for name in state.not_finite if name in places]] = True
+    return found
+
+
 def reason_to_brake(
     prepared: PreparedArm,
     state: RobotState,
@@ -206,7 +234,9 @@ def reason_to_brake(
     """
     # Predictions since the last state use the machine's clock, not the stamps.
     gap = max(timing.gap, interval)
-    wrong = prepared.check.judge(state.q, state.v, gap, state.effort, prepared.arm.tau)
+    unreported = _unreported(state, prepared.robot.joint_v_indices, timeout)
+    sample = state.q, state.v, gap, state.effort, prepared.arm.tau
+    wrong = prepared.check.judge(*sample, unreported)
     names = [name for name in state.not_finite if name in prepared.joints]
     if names:
         listed = Names(tuple(names), ', '.join(names))
@@ -215,6 +245,8 @@ def reason_to_brake(
         )
     if old := describe_old(state, prepared.robot.joint_v_indices, timeout):
         return old
+    if state.velocity_missing:
+        return describe_no_velocity(state.velocity_missing)
     if wrong:
         return wrong
     if missing > timeout:

@@ -142,7 +142,7 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
         self.parameters.add_check(self._check_robot)
         self.parameters.add_listener(self._changed)
         self._commanded = CommandedPositions()
-        self._state_time = 0.0
+        self._state_time = self._heard = 0.0
         self._ending = False
         self._fault = describe_not_finite(())
         self._unseen, self._interrupted = UnseenTime(), False
@@ -205,8 +205,8 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
         self._report_gains()
 
     def observe(self, state: RobotState) -> None:
-        """Store the state, unless a commanded joint is not reported; then stop."""
-        prepared = self._prepared
+        """Store the state, unless a joint is not reported; then stop."""
+        prepared, self._heard = self._prepared, time.monotonic()
         if prepared is not None:
             places = dict(zip(prepared.joints, prepared.v_places, strict=True))
             missing = describe_not_finite(name for name in state.not_finite if name in places)
@@ -215,7 +215,7 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
             self.targets.drop(self._fault)
         self.unavailable_reason = self.reason_not_to_send() or describe_stale(state)
         if not (state.stale or self._fault):
-            self.state, self._state_time = state, time.monotonic()
+            self.state, self._state_time = state, self._heard
 
     def reason_not_to_send(self) -> str:
         """Return why no commands are sent; '' if they may be."""
@@ -303,15 +303,18 @@ class Servo(Commander[ServoParameters, Commands, PreparedServo]):
             return None
         age = max(now - self._state_time, 0.0)
         awaited = last is not None or self.targets.age() < values.command_timeout
-        fault = self._fault
-        if not fault and age > timeout:
-            inputs = self.context.inputs
-            fault = describe_stale(inputs.state or state) or inputs.describe_stopped()
+        fault, inputs = self._fault, self.context.inputs
+        silent = now - self._heard > timeout
+        if not fault and silent:
+            fault = inputs.describe_stopped()
         self._interrupted = bool(fault) and (self._interrupted or last is not None)
         known = 0.0 if fault.reason is Reason.POSITION_NOT_FINITE else timeout
         if self._unseen.lasts(timeout, self.lived, known if self._interrupted else None):
             self.node.give_up(fault)
             return None
+        if not fault and age > timeout:
+            # Of a joint that is not commanded, or the base: the robot goes on when it is back.
+            fault = describe_stale(inputs.state or state)
         reason: str = fault if awaited else ''
         reason = reason or commanded.departure(reported, age, last, values.following_tolerance)
         if reason:

@@ -220,6 +220,12 @@ class RobotChanges:
     def _on_description(self, message: String) -> None:
         if not self._given:
             self._describe(message.data)
+        elif isinstance(self._given, str) and message.data != self._given:
+            self._context.node.get_logger().warning(
+                'the topic robot_description tells of another robot than the parameter of that '
+                'name, which is used',
+                once=True,
+            )
 
     def _describe(self, given: str | DescriptionFile) -> None:
         # Not the empty text, without which no robot is asked for; a blank one is refused.

@@ -36,6 +36,7 @@ from dynamics_ros.commanding.arm_state import (
 from dynamics_ros.commanding.joint_states import (
     StateTiming,
     UnseenTime,
+    describe_no_velocity,
     reason_to_brake,
     state_to_use,
     unseen_before,
@@ -59,7 +60,7 @@ from dynamics_ros.nodes.context import RobotContext
 from dynamics_ros.nodes.fallback_controller import FallbackController
 from dynamics_ros.nodes.lifecycle import ManagedNode
 from dynamics_ros.nodes.obstacles import Obstacles
-from dynamics_ros.nodes.outputs import VELOCITY, Publication
+from dynamics_ros.nodes.outputs import Publication
 from dynamics_ros.nodes.robot_request import Description
 from dynamics_ros.parameters.impedance import MAX_STIFFNESS, ImpedanceParameters
 from dynamics_ros.reasons import FAULTS, Explanation, Reason, reason_of
@@ -179,12 +180,12 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
     def activate(self) -> None:
         """Hold the tool, and follow targets that arrive from now on."""
         self.targets.drop('')
-        self._reflex = None  # of another motion or another arm
-        self._surrender = None
+        self._reflex = self._surrender = None  # of another motion or another arm
 
     def deactivate(self) -> None:
         """Bring the arm to rest; after it returns, nothing more is sent."""
         self.targets.drop('')
+        self._surrender = None
         if self._prepared is not None:
             self._bring_to_rest(self._prepared)
 
@@ -221,6 +222,7 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
             same = before.robot.joint_names == prepared.robot.joint_names
             if same and before.joints == prepared.joints:
                 return
+        self._surrender = None
         if self._state is not ArmState.OFF:
             self._brake(ROBOT, expected=True)
             self._bring_to_rest(before)
@@ -230,7 +232,7 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         """Switch to another robot: brake, then hold its tool."""
         before = self._prepared
         self.targets.drop('')
-        self._reflex = None  # of another motion or another arm
+        self._reflex = self._surrender = None  # of another motion or another arm
         if before is not None and self._state is not ArmState.OFF:
             arm = before.arm
             prepared.arm.start(arm.q, arm.v, arm.tau)
@@ -252,8 +254,14 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         return text if share > MOST_TAKEN_BACK else ''
 
     def observe(self, state: RobotState) -> None:
-        """Store the state; the plan then calls ``_fill_torques`` if it has the required data."""
-        self.unavailable_reason = self.reason_not_to_send()
+        """Store the state; the plan then calls ``_fill_torques`` if it has the velocities.
+
+        A joint that is not commanded has to have one only at the start.
+        """
+        lacking = state.velocity_missing
+        if lacking and self._prepared is not None and self._state is not ArmState.OFF:
+            lacking = tuple(name for name in lacking if name in self._prepared.joints)
+        self.unavailable_reason = self.reason_not_to_send() or describe_no_velocity(lacking)
         self.state = state
 
     def publications(self) -> list[Publication]:
@@ -261,7 +269,7 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         if self.commands is None or self._prepared is None:
             return []
         # How old a joint may be is decided here, by ``joint_state_timeout``.
-        return [Publication(self.commands, self._fill_torques, VELOCITY)]
+        return [Publication(self.commands, self._fill_torques)]
 
     def failed(self, error: Exception) -> None:
         """Brake because of an error."""
@@ -415,17 +423,17 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
             self._brake(implausible)
         state = state_to_use(prepared, state, implausible)
         self._place_obstacles(prepared)
-        reported = state.ages is None or not state.ages.any()
-        blind = prepared.check.blind and prepared.check.lasting and reported
+        blind = prepared.check.blind and prepared.check.lasting
         known = unseen_before(prepared, implausible, timeout)
-        step = max(interval, missing) if known is None else interval
-        unseen = self._unseen.lasts(timeout, step, known)
+        unseen = known is not None and self._unseen.lasts(timeout, interval, known)
         if (blind or unseen) and self._state not in LEAVING:
             self._surrender = implausible
         watching = self._reaction if self.values.mode != 'guiding' else None
         self._notice_collision(arm, watching, is_first or self._state in BRAKED)
         braked = self._state in BRAKED
         text, tau = self._step(arm, state, interval)
+        if known is None:  # not before: a step that fails has used no state
+            self._unseen.lasts(timeout, max(interval, missing), None)
         if 'speed' in arm.acting and not braked:
             self._brake(RUNNING)
         self._timing.answered = self._timing.sent = time.monotonic()

@@ -43,13 +43,11 @@ OVERRIDABLE = QoSOverridingOptions(
 BACK_TO_BACK_GAP = 40e-6
 """Maximum time from the end of one callback to the next for a message that was waiting [s]."""
 
-QUEUE_PERIOD = 0.01
-"""Maximum time between two checks for messages that waited [s]."""
+MIN_ALLOWANCE = 0.01
+"""Time that is always granted to messages that waited, and between two checks for them [s]."""
 
-CATCH_UP, CATCH_UP_WITH_BASE = 0.2, 0.01
-"""Time within which messages that waited get outputs [s], enough for the states of half a second at
-1 kHz; and for a moving base, whose poses wait in another queue: many old joint states would all be
-combined with the same pose."""
+MAX_ALLOWANCE = 0.2
+"""Maximum time for messages that waited [s]: enough for the states of half a second at 1 kHz."""
 
 MAX_MERGED = 100
 """Maximum number of waiting messages that are merged without outputs before the newest; older ones
@@ -59,14 +57,14 @@ are dropped, because the newest becomes older while they are merged."""
 class JointStateInput:
     """Subscription that passes joint states on in order, and says which need no outputs.
 
-    Messages that waited get outputs for ``catch_up`` since the queue was last empty. After a pause
-    of the machine all of them therefore get outputs, and a node that is too slow soon computes
-    those of the newest.
+    Messages that waited get outputs for ``MIN_ALLOWANCE`` or, if it is longer, an allowance,
+    which they consume, and which time without a backlog restores. After a pause of the machine all
+    of them therefore get outputs, and a node that is too slow soon computes those of the newest.
 
     Attributes:
         superseded: number of messages that were merged or dropped without outputs, because newer
             ones were waiting.
-        catch_up: this time [s].
+        max_allowance: maximum allowance [s].
     """
 
     def __init__(
@@ -80,9 +78,8 @@ class JointStateInput:
             topic: name of the topic.
             pass_on: called with a serialized message, and whether to publish outputs for it.
         """
-        self.superseded, self.catch_up = 0, CATCH_UP
-        self._checked = self._last_end = 0.0
-        self._behind_since: float | None = None
+        self.superseded, self.max_allowance = 0, MAX_ALLOWANCE
+        self._allowance = self._checked = self._last_end = 0.0
         self._pass_on = pass_on
         self._subscription = node.create_subscription(
             kind,
@@ -98,37 +95,34 @@ class JointStateInput:
 
     def _on_message(self, message: bytes) -> None:
         start = time.monotonic()
-        idle, queued = start - self._last_end, list[bytes]()
-        if idle > QUEUE_PERIOD:
-            self._behind_since = None  # after a pause, not by lasting overload
-        if idle < BACK_TO_BACK_GAP or start - self._checked > QUEUE_PERIOD:
-            self._checked, queued = start, self._waiting()
-            if not queued:
-                self._behind_since = None
-        if queued:
+        was_waiting = start - self._last_end < BACK_TO_BACK_GAP
+        checks = was_waiting or start - self._checked > MIN_ALLOWANCE
+        if checks and (queued := self._waiting()):
             self._pass_on_queue([message, *queued], start)
         else:
+            if checks and not was_waiting:
+                restored = self._allowance + start - self._checked
+                self._allowance, self._checked = min(restored, self.max_allowance), start
             self._pass_on(message, True)
         self._last_end = time.monotonic()
 
     def _pass_on_queue(self, messages: list[bytes], start: float) -> None:
         """Pass on messages that have waited; older ones get outputs until a deadline."""
         *older, newest = messages
-        self._behind_since = start if self._behind_since is None else self._behind_since
-        deadline = self._behind_since + self.catch_up
+        deadline = start + max(self._allowance, MIN_ALLOWANCE)
         for left, message in zip(range(len(older), 0, -1), older, strict=True):
             answer = time.monotonic() < deadline
             self.superseded += not answer
             if answer or left <= MAX_MERGED:
                 self._pass_on(message, answer)
+        now = self._checked = time.monotonic()
+        self._allowance = max(self._allowance - (now - start), 0.0)
         self._pass_on(newest, True)
 
     def process_waiting(self) -> None:
         """Pass on all waiting messages; for callers that cannot return to the executor first."""
         if waiting := self._waiting():
             self._pass_on_queue(waiting, time.monotonic())
-        else:
-            self._behind_since = None
 
     def lost(self) -> int | None:
         """Return how many messages did not reach the queue; None if the middleware counts none."""
@@ -248,7 +242,7 @@ class RobotInputs:
         self.joint_states = Meter(node)
         self.rate = 0.0
         self._dropped = 0  # number of messages that were too old before the latest state
-        self.received_any = False
+        self.received_any, self._heard = False, 0.0
         self._described: dict[str, tuple[float, Explanation]] = {}
         self.doubts = InputCheck(node.get_logger().warning)
         self._warnings = RateLimit()
@@ -276,11 +270,13 @@ class RobotInputs:
         if before is None or built.robot.joint_names != before.robot.joint_names:
             self.doubts.forget()
         self._root_link = built.robot.model.frames[0].name
-        self.incoming.catch_up = CATCH_UP_WITH_BASE if buffer.has_base else CATCH_UP
+        # Poses of the base wait in another queue. With a large backlog, many old joint states would
+        # all be combined with the same pose.
+        self.incoming.max_allowance = MIN_ALLOWANCE if buffer.has_base else MAX_ALLOWANCE
         self.buffer, self.state = buffer, buffer.state()
 
     def _on_joint_state(self, message: bytes, answer: bool) -> None:
-        self.received_any, buffer = True, self.buffer
+        self.received_any, buffer, self._heard = True, self.buffer, time.monotonic()
         if buffer is None:
             return
         try:
@@ -289,6 +285,8 @@ class RobotInputs:
         except MalformedMessageError as error:
             malformed = RefusedMessage('malformed bytes', str(error))
             buffer.refused[malformed.kind] += 1
+            # Whose they are cannot be read.
+            buffer.unusable = dict.fromkeys(buffer.joint_names, malformed.kind) | buffer.unusable
             self._warn_refused(self.topic, malformed)
             return
         except RefusedMessage as refusal:
@@ -413,11 +411,12 @@ class RobotInputs:
     def describe_stopped(self) -> Explanation:
         """Return a message that names the input that has stopped, with its publishers.
 
-        Or why the messages that come give no states.
+        Or why the messages that still come give no states.
         """
         buffer = self.buffer
         joints = buffer is None or buffer.joint_names
-        if buffer is not None and buffer.unusable:
+        arrives = time.monotonic() - self._heard < CHECK_PERIOD
+        if buffer is not None and buffer.unusable and arrives:
             reason, text = _why_missing(buffer, list(buffer.unusable), True)
             return Explanation(reason, f'{self.topic}: {text}')
         if buffer is not None and buffer.timeline.dropped > self._dropped:

@@ -172,7 +172,11 @@ class ServoParameters(TargetParameters):
         0.25, 'Age at which a target that is not repeated ends', 's', (0.01, 10.0)
     )
     joint_state_timeout: float = parameter(
-        0.1, 'Time without joint states after which the robot is stopped', 's', (0.01, 10.0)
+        0.1,
+        'Time without joint states, or one of a commanded joint, after which the robot is stopped; '
+        'the node deactivates itself 0.2 s later if it was moving',
+        's',
+        (0.01, 10.0),
     )
     following_tolerance: float = parameter(
         0.2,

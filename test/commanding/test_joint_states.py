@@ -22,7 +22,10 @@ from dynamics_ros.commanding.joint_states import (
     reason_to_brake,
     state_to_use,
 )
+from dynamics_ros.control.compliance.motion_check import LASTING
+from dynamics_ros.estimation.samples.reports import JointValues
 from dynamics_ros.estimation.samples.robot_state import RobotState
+from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.parameters.impedance import ImpedanceParameters
 from dynamics_ros.reasons import Reason
 from dynamics_ros.simulation import comfortable_posture
@@ -204,3 +207,71 @@ def test_a_state_without_a_position_does_not_make_a_jump_before_it_true():
         assert reason
     assert reason.reason is Reason.POSITION_JUMPED
     assert np.abs(used.q - HOME).max() < 1e-3
+
+
+FAST, SLOW = ROBOT.joint_names[:4], ROBOT.joint_names[4:]
+
+
+def judged(report, commanded=ROBOT.joint_names, seconds=0.99):
+    """Reasons to brake, and whether to hand over, for two publishers of 1 kHz and 200 Hz.
+
+    Args:
+        report: returns the positions of the message of a publisher from its joints, the true ones
+            and the time [s]; None: none comes.
+    """
+    frame = 'tool0' if SLOW[-1] in commanded else 'forearm_link'
+    parameters = ImpedanceParameters(command_joints=commanded, frame=frame)
+    prepared, timing = PreparedArm.of(ROBOT, parameters, frame), StateTiming()
+    buffer, found = StateBuffer(ROBOT, (), 0.5), []
+    for k in range(round(seconds / DT)):
+        t = k * DT
+        q, v = HOME + 0.1 * np.sin(2.0 * t), 0.2 * np.cos(2.0 * t) * np.ones(ROBOT.nv)
+        for names, period, late in ((SLOW, 5, 400_000), (FAST, 1, 0)):
+            places = [ROBOT.joint_names.index(name) for name in names]
+            told = report(names, q[places], t)
+            if k % period or told is None:
+                continue
+            stamp = 0, (k + 1) * MILLISECOND - late
+            buffer.update(JointValues(*stamp, names, told, v[places], 0.0 * v[places]))
+            state = buffer.due_state()
+            if state is None:
+                continue
+            if not found:
+                prepared.arm.start(state.q, state.v)
+                prepared.check.begin(state.q, state.v, prepared.arm.tau)
+                timing.start(state.time, simulated=True)
+            interval = timing.interval(state.time)
+            reason = reason_to_brake(prepared, state, timing, 0.0, interval, 0.1)
+            found.append((t, reason.reason, prepared.check.blind and prepared.check.lasting))
+    return found
+
+
+@pytest.mark.parametrize('frozen', [FAST, SLOW, ()], ids=['fast', 'slow', 'none'])
+def test_frozen_states_beside_those_of_another_publisher_are_handed_over(frozen):
+    held = {}
+
+    def report(names, q, t):
+        held[names] = held[names] if names == frozen and t > 0.5 else q
+        return held[names]
+
+    found = judged(report)
+    over = [t for t, _, lasting in found if lasting]
+    if not frozen:
+        assert {reason for _, reason, _ in found} == {Reason.OK}
+        assert not over
+        return
+    assert 0.5 + LASTING < over[0] < 0.5 + LASTING + 0.05
+
+
+def test_a_joint_that_is_missing_raises_no_doubt_about_the_others():
+    """One jump of another would hand over at once what is only braked."""
+
+    def report(names, q, t):
+        if names == SLOW and t > 0.3:
+            return None
+        return q + 0.3 if names == FAST and 0.9 < t < 0.905 else q
+
+    for commanded in (ROBOT.joint_names, FAST):
+        found = judged(report, commanded)
+        assert not any(lasting for *_, lasting in found)
+        assert {reason for t, reason, _ in found if 0.45 < t < 0.9} == {Reason.JOINTS_STALE}

@@ -13,7 +13,7 @@ from few_joint_arms import few_joint_arm
 from patience import times
 from test_control_compliant_arm import DT, HOME, ROBOT, Plant
 
-from benchmarks.control_faults import ALLOWED, DRIVERS, FAULTS, Cell, cells
+from benchmarks.control_faults import ALLOWED, DRIVERS, FAULTS, MAX_BRAKING_TIME, Cell, cells
 from dynamics_ros import Robot
 from dynamics_ros.commanding.joint_states import (
     StateTiming,
@@ -104,6 +104,54 @@ def test_an_arm_whose_joint_states_are_missing_is_handed_over_before_it_is_fast(
         assert cell.speed - speed < 0.5
         assert cell.energy - energy < 2.0
     assert timeout + 0.2 - 1.5 * DT < seconds < timeout + 0.2 + 5.0 * DT
+
+
+@pytest.mark.parametrize('missing', [0.05, 0.15, 0.25])
+@pytest.mark.parametrize('as_numbers', [False, True], ids=['unreported', 'not finite'])
+def test_an_arm_with_a_joint_that_was_missing_is_controlled_again(cell, missing, as_numbers):
+    arm, timing, unseen, timeout = cell.prepared.arm, StateTiming(), UnseenTime(), 0.1
+    cell.place()
+    timing.start(0, simulated=True)
+    lost, nothing = np.arange(7) == 3, np.zeros(7, dtype=bool)
+    braking, controlled, speed, held = 0.0, np.nan, 0.0, None
+    for k in range(600):
+        t = k * DT - 0.5
+        if t < 0.0:
+            speed = cell.speed
+            held = cell.q, cell.v, cell.tau
+        true = cell.q, cell.v, cell.tau
+        gone = 0.0 <= t < missing - 1e-9
+        q, v, effort = (np.where(lost & gone, x, y) for x, y in zip(held, true))
+        ages = np.where(lost & gone, round(1e9 * (t + DT)), 0)
+        overdue = ages > 3_000_000
+        state = RobotState(
+            *(round(1e9 * (t + 1.0)), q, v, effort, (), (), (), nothing, ages),
+            overdue if overdue.any() and not as_numbers else None,
+            (cell.robot.joint_names[3],) if gone and as_numbers else (),
+        )
+        interval = timing.interval(state.time)
+        reason = reason_to_brake(cell.prepared, state, timing, 0.0, interval, timeout)
+        state = state_to_use(cell.prepared, state, reason)
+        known = unseen_before(cell.prepared, reason, timeout)
+        assert not unseen.lasts(timeout, interval, known)
+        assert not cell.prepared.check.lasting, reason
+        assert bool(reason) == gone or 0.0 <= t < 0.01, reason
+        if reason or braking:
+            cell.tau = arm.brake(state.q, state.v, interval)
+            braking += DT
+            if not reason and (arm.at_rest or braking > MAX_BRAKING_TIME):
+                braking = 0.0
+                arm.stay()
+        else:
+            twist = np.array([0.0, 0.0, 0.25, 0.0, 0.0, 0.0]) * (t < 0.0)
+            cell.tau = arm.drive(state.q, state.v, interval, twist)
+            if t >= missing and np.isnan(controlled):
+                controlled = t - missing
+        assert cell.speed < speed + 0.1 or t < 0.0
+        cell.advance(DT, None)
+    assert speed > 0.2
+    assert missing + controlled < MAX_BRAKING_TIME + 0.02
+    assert cell.speed < 0.02
 
 
 @pytest.mark.parametrize('driver', DRIVERS)

@@ -7,9 +7,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from dynamics_ros.algorithms.control.motion_check import memory_size
+from dynamics_ros.algorithms.control.motion_check import JUMP, ROWS, memory_size
 from dynamics_ros.multibody.linear_systems import Array
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 from dynamics_ros.reasons import Explanation, Reason
@@ -36,6 +36,9 @@ BLIND = {
     Reason.STATES_FROZEN: 'the joint state of {} is frozen',
 }
 """Reasons that hide the motion of the arm, in the order of ``CHECKS``."""
+
+LEARNED = ('period', 'step', 'noise', 'torque', 'momentum')
+"""What the memory keeps of a joint that was not reported."""
 
 FRICTION_SHARE = 0.005
 """Share of the largest torque of a joint whose change need not move the joint."""
@@ -101,7 +104,7 @@ class MotionCheck:
         reason: why the last sample must not be used; '' if it may.
         q, v: (nq), (nv) state to brake with: the last sample, with a prediction for joints whose
             sample must not be used.
-        doubted: time for which samples could not be used lately [s].
+        doubted: time for which reported samples of commanded joints could not be used lately [s].
         unseen: time before the next sample of which nothing was measured [s].
     """
 
@@ -119,12 +122,14 @@ class MotionCheck:
         self._ranges = JointRanges(robot)
         self.friction = np.minimum(np.broadcast_to(friction, (robot.nv,)), NO_LIMIT)
         self._zero = np.zeros(robot.nv)
+        self._all_reported = np.zeros(robot.nv, dtype=bool)
         self.begin(robot.neutral(), np.zeros(robot.nv))
 
     def begin(self, q: Array, v: Array, tau: Array | None = None) -> None:
         """Start a new comparison at this state (nq), (nv), with torques (nv) as for ``judge``."""
         self.reason = Explanation(Reason.OK, '')
         self.q, self.v, self.doubted, self.unseen = q, v, 0.0, 0.0
+        self._missing = np.zeros(self._robot.nv)
         self._memory = np.zeros(memory_size(self._robot.model))
         self._compare(q, v, 1e-3, self._zero, tau)
 
@@ -143,7 +148,13 @@ class MotionCheck:
         return self.doubted > LASTING
 
     def judge(
-        self, q: Array, v: Array, dt: float, effort: Array | None = None, tau: Array | None = None
+        self,
+        q: Array,
+        v: Array,
+        dt: float,
+        effort: Array | None = None,
+        tau: Array | None = None,
+        unreported: NDArray[np.bool_] | None = None,
     ) -> Explanation:
         """Reason why a sample must not be used; '' if nothing is impossible.
 
@@ -153,6 +164,8 @@ class MotionCheck:
             effort: (nv) of the sample; None if not measured.
             tau: (nv) torques that were commanded since the previous sample; None if unknown: then a
                 joint at rest is not expected to move.
+            unreported: (nv) mask of joints whose report is missing, so that q and v are older; a
+                joint that comes back may have moved meanwhile. None: all are reported.
         """
         if not math.isfinite(math.hypot(*q.tolist(), *v.tolist())):
             text = 'positions or velocities are not finite'
@@ -161,12 +174,35 @@ class MotionCheck:
             return self.reason
         nothing = self._zero
         effort = nothing if effort is None else effort
+        unreported = self._all_reported if unreported is None else unreported
+        if self._missing.any():
+            self._believe((self._missing > 0.0) & ~unreported, q, v, dt)
+        self._missing = np.where(unreported, self._missing + dt + self.unseen, 0.0)
         excess, self.q, self.v = self._compare(q, v, dt + self.unseen, effort, tau)
         self.unseen = 0.0
         self.reason = self._reason_of(excess, self._ranges.beyond(q))
-        doubted = self.doubted + (dt if self.blind else -FORGIVING * dt)
+        # Of other joints, the caller decides how long an arm may be braked without them.
+        asked = (self.friction < NO_LIMIT) & ~unreported
+        doubts = (excess.max(axis=0) > 0.0) & asked
+        doubted = self.doubted + (dt if doubts.any() else -FORGIVING * dt)
         self.doubted = min(max(doubted, 0.0), 2.0 * LASTING)
         return self.reason
+
+    def _believe(self, back: NDArray[np.bool_], q: Array, v: Array, dt: float) -> None:
+        """Take joints (nv) that are reported again as they are, where they may have moved to.
+
+        One that had jumped before stays where it was predicted.
+        """
+        n, m, memory = self._robot.nq, self._robot.nv, self._memory
+        rows = dict(zip(ROWS, memory[n + 2 * m :].reshape(len(ROWS), m), strict=True))
+        moved = self._robot.difference(memory[:n], q)
+        bound = 2.0 * self._limits * (self._missing + self.unseen + dt) + JUMP
+        back = back & (rows['offset'] == 0.0) & (np.abs(moved) <= bound)
+        memory[:n] = self._robot.integrate(q, np.where(back, -dt * v, -moved))
+        memory[n : n + m][back] = v[back]
+        for name, row in rows.items():
+            if name not in LEARNED:
+                row[back] = v[back] if name in ('slope', 'smoother', 'speed') else 0.0
 
     def _compare(
         self, q: Array, v: Array, dt: float, effort: Array, tau: Array | None

@@ -260,3 +260,15 @@ def test_an_error_in_a_step_is_an_end_and_told_once(tmp_path):
         assert one.node.printed.count('reported once, then counted') == 1
         flag.unlink()
         one.wait_for_status('holding')
+
+
+def test_a_step_that_fails_for_good_hands_the_arm_over(tmp_path):
+    step = 'dynamics_ros.nodes.impedance_controller_node:Impedance._step'
+    script, flag = faulty(tmp_path, NODE, step)
+    with arm(DOMAIN + 1, name=script, **{**LOST, 'joint_state_timeout': 0.5}) as one:
+        get_going(one)
+        flag.touch()
+        status = one.wait_for_status('inactive: ')
+        assert {x.key: x.value for x in status.values}['reason'] == 'unexpected_error'
+        assert 'ZeroDivisionError' in status.message
+        one.assert_bounded()

@@ -95,6 +95,23 @@ def test_an_arm_with_a_joint_that_is_told_of_no_more_is_handed_over(played):
     assert_handed_over(played, words, 'joints_stale', lambda: played.lead(names=others))
 
 
+def test_a_joint_that_is_not_commanded_is_braked_while_it_has_no_velocity():
+    def without():
+        message = played.message()
+        message.velocity[6] = np.nan
+        played.ros.publish_joint_state(message)
+        played.lead_along([0, 0, 0.05, 0, 0, 0])
+
+    parameters = {'frame': 'forearm_link', 'command_joints': NAMES[:4], 'joint_state_timeout': 0.2}
+    with played_arm(DOMAIN + 4, **parameters) as played:
+        played.follow()
+        played.told(f'braking: no velocity of {NAMES[6]}', without)
+        played.hear(400, without)  # 1.6 s; a commanded joint is missed for 0.4 s
+        assert played.lifecycle == 'active'
+        assert (np.abs(played.efforts) <= ROBOT.effort_limits[:4]).all()
+        played.told('following twist_command', played.lead)
+
+
 def test_an_arm_whose_stamps_run_back_is_handed_over(played):
     played.follow()
     words = 'stamps on joint_states are older'

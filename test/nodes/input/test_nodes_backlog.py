@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import signal
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from rclpy.serialization import serialize_message
 from ros_harness import client, running, shared
 from sensor_msgs.msg import JointState
 
+from dynamics_ros.nodes import inputs
 from dynamics_ros_msgs.msg import ExternalWrench
 
 pytestmark = pytest.mark.ros
@@ -186,6 +188,51 @@ def test_a_node_that_is_too_slow_answers_the_newest_and_counts_the_others(ros):
         assert unknown >= 0
         # The queue would make them late by a thousand answers.
         assert np.median(source.lags) < 200 * source.interval
+
+
+@pytest.mark.parametrize(('pause', 'answered'), [(0.0, 0.5), (0.25, 1.0)])
+def test_states_are_young_under_overload_beside_long_callbacks_and_all_count_after_a_pause(
+    monkeypatch, pause, answered
+):
+    """1000 joint states per second, and each 50 ms a callback of 12 ms."""
+    cost = 0.0003 if pause else 0.0015
+    clock, queue, ages = SimpleNamespace(now=100.0, sent=100.0), [], []
+
+    def arrive():
+        while clock.sent + PERIOD <= clock.now:
+            clock.sent += PERIOD
+            queue.append(clock.sent)
+        del queue[:-1000]
+
+    def waiting(*_):
+        arrive()
+        taken, queue[:] = [*queue], []
+        return taken
+
+    def pass_on(stamp, answer):
+        clock.now += cost if answer else 0.00005
+        if answer:
+            ages.append(clock.now - stamp)
+
+    monkeypatch.setattr(inputs, 'time', SimpleNamespace(monotonic=lambda: clock.now))
+    monkeypatch.setattr(inputs, 'take_waiting', waiting)
+    subscription = SimpleNamespace(qos_profile=inputs.JOINT_STATE_QOS)
+    node = SimpleNamespace(create_subscription=lambda *_, **__: subscription)
+    incoming = inputs.JointStateInput(node, JointState, 'joint_states', pass_on)
+    called = paused = clock.now
+    while clock.now < 110.0:
+        if clock.now > called + 0.05:
+            called, clock.now = clock.now, clock.now + 0.012
+        if pause and clock.now > paused + 2.0:
+            clock.now = paused = clock.now + pause
+        arrive()
+        if queue:
+            incoming._on_message(queue.pop(0))
+            clock.now += 1e-5
+        else:
+            clock.now = clock.sent + PERIOD
+    assert np.median(ages) < 0.05
+    assert incoming.superseded <= (1.0 - answered) * 10.0 / PERIOD
 
 
 def test_bytes_that_are_no_joint_state_are_refused_and_counted_and_the_node_goes_on(ros):

@@ -46,6 +46,7 @@ def reason_of(status):
         ('trajectory', 'none', 'states_stopped', 'joint_states have stopped coming'),
         ('velocity', 'without a joint', 'joints_stale', f'no news of {NAMES[3]}'),
         ('position', 'not finite', 'position_not_finite', f'position of {NAMES[3]} not finite'),
+        ('trajectory', 'malformed', 'messages_refused', 'joint_states: messages with'),
     ],
 )
 def test_it_stops_and_then_gives_up_a_motion_when_joint_states_are_missing(
@@ -54,7 +55,9 @@ def test_it_stops_and_then_gives_up_a_motion_when_joint_states_are_missing(
     def lead():
         q = np.where(np.arange(7) == 3, math.nan, one.q)
         places = [i for i in range(7) if fault == 'not finite' or i != 3]
-        if fault != 'none':
+        if fault == 'malformed':
+            one.ros._publishers['/joint_states'].publish(bytes(20))
+        elif fault != 'none':
             one.ros.publish_joint_state(one.ros.joint_state([NAMES[i] for i in places], q[places]))
         one.lead()
 
@@ -71,6 +74,25 @@ def test_it_stops_and_then_gives_up_a_motion_when_joint_states_are_missing(
         assert not one.commands
         assert one.change('activate')
         one.wait_for_status('following twist_command', one.both)
+
+
+def test_a_joint_that_it_does_not_command_halts_it_until_that_is_reported_again():
+    def lead():
+        one.ros.publish_joint_state(one.ros.joint_state(NAMES[:6], one.q[:6]))
+        one.lead()
+
+    parameters = {'frame': 'forearm_link', 'command_joints': NAMES[:4]}
+    with play(kind='velocity', joint_state_timeout=0.1, joint_timeout=0.3, **parameters) as one:
+        one.wait_for_status('following twist_command', one.both)
+        one.wait_for_status(f'halted: no news for longer than joint_timeout of: {NAMES[6]}', lead)
+        one.wait_for_stop(lead)
+        one.pass_time(0.8, lead)  # a commanded joint is missed for 0.3 s
+        assert one.lifecycle == 'active'
+        one.wait_for_status('following twist_command', one.both)
+        # Beside such a joint a dead driver is noticed.
+        one.ros.publish_joint_state(one.ros.joint_state(NAMES, [*one.q[:6], math.nan]))
+        status = one.wait_for_status('inactive: joint_states have stopped coming', one.lead)
+        assert reason_of(status) == 'states_stopped'
 
 
 def test_without_a_motion_it_waits_for_joint_states():
