@@ -212,8 +212,8 @@ def test_a_state_without_a_position_does_not_make_a_jump_before_it_true():
 FAST, SLOW = ROBOT.joint_names[:4], ROBOT.joint_names[4:]
 
 
-def judged(report, commanded=ROBOT.joint_names, seconds=0.99):
-    """Reasons to brake, and whether to hand over, for two publishers of 1 kHz and 200 Hz.
+def judged(report, commanded=ROBOT.joint_names, seconds=0.99, period=5):
+    """Reasons to brake, and whether to hand over, for publishers of 1 kHz and of a period [ms].
 
     Args:
         report: returns the positions of the message of a publisher from its joints, the true ones
@@ -226,10 +226,10 @@ def judged(report, commanded=ROBOT.joint_names, seconds=0.99):
     for k in range(round(seconds / DT)):
         t = k * DT
         q, v = HOME + 0.1 * np.sin(2.0 * t), 0.2 * np.cos(2.0 * t) * np.ones(ROBOT.nv)
-        for names, period, late in ((SLOW, 5, 400_000), (FAST, 1, 0)):
+        for names, every, late in ((SLOW, period, 400_000), (FAST, 1, 0)):
             places = [ROBOT.joint_names.index(name) for name in names]
             told = report(names, q[places], t)
-            if k % period or told is None:
+            if k % every or told is None:
                 continue
             stamp = 0, (k + 1) * MILLISECOND - late
             buffer.update(JointValues(*stamp, names, told, v[places], 0.0 * v[places]))
@@ -246,21 +246,32 @@ def judged(report, commanded=ROBOT.joint_names, seconds=0.99):
     return found
 
 
-@pytest.mark.parametrize('frozen', [FAST, SLOW, ()], ids=['fast', 'slow', 'none'])
-def test_frozen_states_beside_those_of_another_publisher_are_handed_over(frozen):
+@pytest.mark.parametrize(
+    ('frozen', 'period'),
+    [(FAST, 5), (SLOW, 5), ((), 5), ((), 20)],
+    ids=['fast', 'slow', 'none', 'none, 50 Hz'],
+)
+def test_frozen_states_beside_those_of_another_publisher_are_handed_over(frozen, period):
     held = {}
 
     def report(names, q, t):
         held[names] = held[names] if names == frozen and t > 0.5 else q
         return held[names]
 
-    found = judged(report)
+    found = judged(report, period=period)
     over = [t for t, _, lasting in found if lasting]
     if not frozen:
-        assert {reason for _, reason, _ in found} == {Reason.OK}
+        # Until it has moved, a joint counts as reported every 5 ms.
+        assert {reason for t, reason, _ in found if t > 0.05} == {Reason.OK}
         assert not over
         return
     assert 0.5 + LASTING < over[0] < 0.5 + LASTING + 0.05
+
+
+def test_jumps_of_a_joint_that_is_not_commanded_brake_nothing():
+    """A gripper moves and is zeroed by others: no feedback acts on it."""
+    found = judged(lambda names, q, t: q + 0.3 * (names == SLOW and t > 0.5), FAST)
+    assert {reason for _, reason, _ in found} == {Reason.OK}
 
 
 def test_a_joint_that_is_missing_raises_no_doubt_about_the_others():

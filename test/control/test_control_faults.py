@@ -154,6 +154,22 @@ def test_an_arm_with_a_joint_that_was_missing_is_controlled_again(cell, missing,
     assert cell.speed < 0.02
 
 
+@pytest.mark.parametrize('seconds', [0.06, 0.15])
+def test_states_that_were_repeated_for_a_moment_are_believed_again(cell, seconds):
+    cell.place()
+    twist, held, codes = np.array([0.0, 0.0, 0.25, 0.0, 0.0, 0.0]), None, []
+    for k in range(600):
+        t = k * DT - 0.5
+        true = cell.q, cell.v, cell.tau
+        held = true if t < 0.0 else held
+        sample = held if t < seconds else true
+        codes.append(cell.control(sample, DT, 'twist', cell.prepared.arm.pose, twist))
+        assert not cell.prepared.check.lasting
+        assert cell.speed < 0.35
+        cell.advance(DT, None)
+    assert any(codes) and not any(codes[-50:])
+
+
 @pytest.mark.parametrize('driver', DRIVERS)
 @pytest.mark.parametrize('slow', [False, True], ids=['usual', 'slow'])
 @pytest.mark.few(2)

@@ -8,7 +8,8 @@ change divided by h.
 
 - jump: an impact may drive a joint far beyond its velocity limit, so half of the motion at one of
   two velocities, and all of the expected motion, is accepted too; of the rest, |Delta q| may be at
-  most 2 v_max h + ``JUMP``, with the interval or the usual period as h. Where velocities are
+  most 2 v_max h + ``JUMP``, with the interval or the usual period as h, or, for a frozen joint,
+  the time for which it was stale. Where velocities are
   differences of positions, this accepts half of a jump. After a jump the joint is predicted until
   it comes back to its prediction; what stays elsewhere is never believed.
 - contradiction: a filter makes velocities late, but never early, so a velocity must lie between the
@@ -329,10 +330,13 @@ def _jump(
     """Excess of a move over what is possible; after a jump, over what leads back to the prediction.
 
     A move and the return from it have the same bound, however long the joint has stood before:
-    otherwise a wrong sample would pass, and the true ones after it be taken for a jump.
+    otherwise a wrong sample would pass, and the true ones after it be taken for a jump. A joint
+    that counts as frozen may have moved all the time.
     """
-    most = 2.0 * fastest * larger(smaller(joint['period'], MAX_SINCE), interval) + JUMP
     offset = joint['offset']
+    stood = _equal(offset, 0.0) * joint['frozen'] * joint['stale_time']
+    since = larger(smaller(joint['period'], MAX_SINCE), stood + interval)
+    most = 2.0 * fastest * since + JUMP
     expected = offset + joint['predicted_move'] + interval * joint['speed']
     low = smaller(smaller(0.5 * interval * smaller(before, v), expected), 0.0)
     high = larger(larger(0.5 * interval * larger(before, v), expected), 0.0)

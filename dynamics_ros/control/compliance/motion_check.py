@@ -9,7 +9,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics_ros.algorithms.control.motion_check import JUMP, ROWS, memory_size
+from dynamics_ros.algorithms.control.motion_check import JUMP, MAX_SINCE, ROWS, memory_size
 from dynamics_ros.multibody.linear_systems import Array
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 from dynamics_ros.reasons import Explanation, Reason
@@ -180,6 +180,7 @@ class MotionCheck:
         self._missing = np.where(unreported, self._missing + dt + self.unseen, 0.0)
         excess, self.q, self.v = self._compare(q, v, dt + self.unseen, effort, tau)
         self.unseen = 0.0
+        self._follow_others(excess, q, v)
         self.reason = self._reason_of(excess, self._ranges.beyond(q))
         # Of other joints, the caller decides how long an arm may be braked without them.
         asked = (self.friction < NO_LIMIT) & ~unreported
@@ -197,12 +198,28 @@ class MotionCheck:
         rows = dict(zip(ROWS, memory[n + 2 * m :].reshape(len(ROWS), m), strict=True))
         moved = self._robot.difference(memory[:n], q)
         bound = 2.0 * self._limits * (self._missing + self.unseen + dt) + JUMP
-        back = back & (rows['offset'] == 0.0) & (np.abs(moved) <= bound)
+        # Between the reports of a slower publisher a joint is not missing.
+        back = back & (self._missing > np.maximum(rows['period'], MAX_SINCE))
+        back &= (rows['offset'] == 0.0) & (np.abs(moved) <= bound)
         memory[:n] = self._robot.integrate(q, np.where(back, -dt * v, -moved))
         memory[n : n + m][back] = v[back]
         for name, row in rows.items():
             if name not in LEARNED:
                 row[back] = v[back] if name in ('slope', 'smoother', 'speed') else 0.0
+
+    def _follow_others(self, excess: Array, q: Array, v: Array) -> None:
+        """Believe jumps of joints that are not commanded: no feedback acts on them."""
+        jumped = (excess[0] > 0.0) & (self.friction >= NO_LIMIT)
+        if not jumped.any():
+            return
+        excess[:, jumped] = -1.0
+        ahead = self._robot.difference(self.q, q)
+        self.q = self._robot.integrate(self.q, np.where(jumped, ahead, 0.0))
+        self.v = np.where(jumped, v, self.v)
+        n, m = self._robot.nq, self._robot.nv
+        rows = self._memory[n + 2 * m :].reshape(len(ROWS), m)
+        for name in ('offset', 'frozen', 'predicted_move', 'stale_time'):
+            rows[ROWS.index(name), jumped] = 0.0
 
     def _compare(
         self, q: Array, v: Array, dt: float, effort: Array, tau: Array | None

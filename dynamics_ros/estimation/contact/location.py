@@ -352,11 +352,13 @@ class ContactLocator:
             weights = np.exp(best.evidence[level] - evidence[index, level])
             distances = np.sum((link.surface.points - point) ** 2, axis=1)
             spread = float(np.sqrt(weights @ distances + link.surface.size**2))
-        shares = np.exp(by_link - total)
+        by_name = dict.fromkeys(names, 0.0)
+        for name, share in zip(names, np.exp(by_link - total).tolist(), strict=True):
+            by_name[name] += share
         return ContactLocation(
             link=names[index],
-            probability=float((1.0 - UNDESCRIBED * (1.0 - certain)) * shares[index]),
-            probabilities=dict(zip(names, shares.tolist(), strict=True)),
+            probability=(1.0 - UNDESCRIBED * (1.0 - certain)) * by_name[names[index]],
+            probabilities=by_name,
             point=point,
             normal=normal,
             force=pushed,
