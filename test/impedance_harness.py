@@ -203,7 +203,9 @@ class PlayedArm(Arm):
         self.lead_along([0, 0, 0.05, 0, 0, 0])
 
     def follow(self):
-        """Have it follow a target at even joint states."""
+        """Have it follow a target at even joint states, also after nobody reported any for long."""
+        if self.lifecycle == 'inactive':
+            assert self.change('activate')
         self.wait_for_status('following twist_command', self.lead, 0.004)
         del self.commands[:]
 

@@ -20,16 +20,16 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / 'dynamics_ros'
 
 LEDGER = {
-    'algorithms': (7466, 6900),
+    'algorithms': (7470, 6900),
     'bindings': (337, 300),
     'calibration': (1533, 1700),
     'collision': (888, 900),
     'commanding': (1011, 600),
     'constraints': (2071, 1200),
-    'control': (2930, 2600),
+    'control': (2947, 2600),
     'demo': (1413, 1100),
     'doctor': (852, 500),
-    'estimation': (7552, 5300),
+    'estimation': (7554, 5300),
     'export': (930, 1000),
     'fleet': (1272, 1200),
     'identification': (4788, 4700),
@@ -49,7 +49,7 @@ LEDGER = {
     'wire': (2034, 1600),
     'launch': (59, 150),
     'files beside the rooms': (1367, 650),
-    'test': (45160, 45000),
+    'test': (45189, 45000),
 }
 """Lines of each room with its C and page sources: the most that are allowed now, and the budget.
 
