@@ -34,6 +34,7 @@ from dynamics_ros.commanding.arm_state import (
     controlled,
 )
 from dynamics_ros.commanding.joint_states import (
+    HELD_UP,
     StateTiming,
     UnseenTime,
     describe_no_velocity,
@@ -425,7 +426,9 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         self._place_obstacles(prepared)
         blind = prepared.check.blind and prepared.check.lasting
         known = unseen_before(prepared, implausible, timeout)
-        unseen = known is not None and self._unseen.lasts(timeout, interval, known)
+        # Stamps of a driver that fails may stand; a pause of this process does not count.
+        step = max(interval, min(missing, HELD_UP))
+        unseen = known is not None and self._unseen.lasts(timeout, step, known)
         if (blind or unseen) and self._state not in LEAVING:
             self._surrender = implausible
         watching = self._reaction if self.values.mode != 'guiding' else None

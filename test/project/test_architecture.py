@@ -39,7 +39,7 @@ LEDGER = {
     'launching': (334, 200),
     'model': (3762, 3100),
     'multibody': (2487, 2500),
-    'nodes': (9076, 6300),
+    'nodes': (9079, 6300),
     'page': (838, 700),
     'parameters': (1020, 900),
     'recordings': (1442, 1500),
@@ -49,7 +49,7 @@ LEDGER = {
     'wire': (2034, 1600),
     'launch': (59, 150),
     'files beside the rooms': (1367, 650),
-    'test': (45189, 45000),
+    'test': (45190, 45000),
 }
 """Lines of each room with its C and page sources: the most that are allowed now, and the budget.
 

@@ -50,7 +50,7 @@ def said(one):
 
 def is_told(one):
     """The one or the other, by what is read first: a target of before, or joint states."""
-    whys = 'held up', 'failed to come', 'have not come'
+    whys = 'held up', 'failed to come', 'stopped coming'
     return any(why in words for why in whys for words in said(one))
 
 
