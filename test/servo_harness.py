@@ -31,6 +31,8 @@ PARAMETERS = {
     'robot_description': ARM,
     # Nobody follows the commands here, and the posture is to make no difference.
     'following_tolerance': math.inf,
+    # A test that computes for a while, or waits for another process, publishes no states.
+    'joint_state_timeout': 10.0,
     'singularity': {'slow_condition': 1e6, 'stop_condition': 1e7},
 }
 

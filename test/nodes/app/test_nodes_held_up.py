@@ -61,7 +61,7 @@ def followed(words):
 
 @pytest.mark.parametrize('kind', ['trajectory', 'velocity'])
 def test_a_servo_follows_nothing_that_was_sent_while_it_stood_still(kind):
-    with play(DOMAIN, kind, command_timeout=1.0) as one:
+    with play(DOMAIN, kind, command_timeout=1.0, joint_state_timeout=0.3) as one:
         one.wait_for_status('following twist_command', one.both)
         with stopped(one.servo):
             pass_seconds(one.ros, HELD_UP, one.both)

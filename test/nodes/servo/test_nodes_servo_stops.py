@@ -167,7 +167,8 @@ TOLERANCE = 0.2
 
 @pytest.fixture
 def moving(request):
-    with play(kind=request.param, robot=MovingPlay, following_tolerance=TOLERANCE) as one:
+    parameters = {'following_tolerance': TOLERANCE, 'joint_state_timeout': 1.0}
+    with play(kind=request.param, robot=MovingPlay, **parameters) as one:
         yield one
 
 
@@ -244,11 +245,12 @@ def assert_is_stopped(moving, fault, led_before):
     moving.pass_time(0.4, moving.report)
     moving.pass_time(0.2, moving.both)
     assert_halted(moving, before)
+    if 'not a number' in fault:
+        moving.wait_for_status('inactive', moving.both)
     # And it goes on when the states are right again.
     moving.report_of = lambda q: q
     moving.twist = [0.0, 0.0, 0.0, 0.0, 0.0, -0.8]
     if 'not a number' in fault:
-        moving.wait_for_status('inactive', moving.both)
         assert moving.change('activate')
     moving.ros.wait_for(
         lambda: moving.q[TURN] < before[TURN] - 0.05, meanwhile=moving.both, period=0.002
