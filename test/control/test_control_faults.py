@@ -187,6 +187,7 @@ def loaded(cell):
 def test_payloads_that_change_all_the_time_hide_no_fault(cell, loaded, fault, speed):
     cell.place()
     twist, lost = np.array([0.0, 0.0, speed, 0.0, 0.0, 0.0]), np.arange(7) == 3
+    held = cell.q, cell.v, cell.tau
     start = 500 if fault != 'none' else 1000
     for k in range(start + 125 * (fault != 'none')):
         true = cell.q, cell.v, cell.tau
