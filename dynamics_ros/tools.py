@@ -10,9 +10,25 @@ import signal
 import sys
 from functools import partial
 from importlib import import_module
+from types import ModuleType
 
 INTERRUPTED = 130
 """Exit code after SIGINT, as used by shells."""
+
+
+def load(module: str) -> ModuleType:
+    """Import a module of ``dynamics_ros``; end the process if rclpy lacks what that needs."""
+    try:
+        return import_module(f'dynamics_ros.{module}')
+    except ImportError as error:
+        if (error.name or '').partition('.')[0] != 'rclpy':
+            raise
+        release = os.environ.get('ROS_DISTRO', 'not set')
+        python = '.'.join(map(str, sys.version_info[:2]))
+        sys.exit(
+            f'cannot start: {error.msg}; expected ROS 2 Jazzy or newer, and ROS_DISTRO is '
+            f'{release}: source a release for this Python, {python}'
+        )
 
 
 def run(room: str) -> int:
@@ -35,7 +51,7 @@ def run(room: str) -> int:
     for stream in (sys.stdout, sys.stderr):
         if getattr(stream, 'errors', '') == 'strict':
             stream.reconfigure(errors='backslashreplace')  # type: ignore[union-attr]
-    main = import_module(f'dynamics_ros.{room}.command').main
+    main = load(f'{room}.command').main
     try:
         if silent:
             signal.signal(signal.SIGINT, usual)

@@ -163,7 +163,8 @@ class EffortCheck:
         load = np.abs(gravity).max(initial=0.0)
         # Friction can hold a joint with any effort between its weight less and plus friction.
         loaded = np.abs(gravity) > np.maximum(LOADED * load, MIN_FRICTION_RATIO * friction)
-        if load >= MIN_LOAD and not effort[base:].any():
+        # Of a robot that reports no gravity torques, zeros at rest are the right efforts.
+        if load >= MIN_LOAD and self._model.includes_gravity and not effort[base:].any():
             return EffortVerdict.ZEROS, 0.0
         if load < MIN_LOAD or not loaded.any():
             return EffortVerdict.UNLOADED, 0.0

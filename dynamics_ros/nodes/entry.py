@@ -11,10 +11,10 @@ from __future__ import annotations
 import gc
 import os
 import signal
-import sys
 from functools import partial
-from importlib import import_module
 from typing import Any, NoReturn
+
+from dynamics_ros.tools import load
 
 
 def ending_signals() -> tuple[signal.Signals, ...]:
@@ -38,17 +38,7 @@ def _run(module: str, function: str = 'main') -> NoReturn:
     gc.disable()
     for number in ending_signals():
         signal.signal(number, _exit_immediately)
-    try:
-        main = getattr(import_module(f'dynamics_ros.{module}'), function)
-    except ImportError as error:
-        if not (error.name or '').startswith('rclpy.'):
-            raise
-        release = os.environ.get('ROS_DISTRO', 'unknown')
-        sys.exit(
-            f'cannot start: {error.msg}; expected ROS 2 Jazzy or newer, and ROS_DISTRO is '
-            f'{release}: source another release'
-        )
-    main()
+    getattr(load(module), function)()
     raise AssertionError('that ends the process')
 
 

@@ -237,7 +237,7 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         if before is not None and self._state is not ArmState.OFF:
             arm = before.arm
             prepared.arm.start(arm.q, arm.v, arm.tau)
-            prepared.check.begin(arm.q, arm.v, arm.tau)
+            prepared.check.go_on(before.check)
             self._brake(ROBOT, expected=True)
         self._prepared, self.state = prepared, None
         self._apply(self.values)

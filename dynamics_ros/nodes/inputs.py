@@ -182,7 +182,9 @@ def _why_missing(buffer: StateBuffer, joints: list[str], received_any: bool) -> 
         listed = ', '.join(names)
         if not cause:
             which = 'their positions' if names == joints else f'the positions of {listed}'
-            parts.append(f'messages so far lack {which}')
+            # Whose joint states malformed bytes were cannot be read.
+            unreadable = f', or were {MALFORMED}' if buffer.refused[MALFORMED] else ''
+            parts.append(f'messages so far lack {which}{unreadable}')
             if buffer.passive is not None:
                 parts.append('the loops leave none or several within the limits')
         elif cause == NOT_FINITE:
@@ -196,6 +198,9 @@ def _why_missing(buffer: StateBuffer, joints: list[str], received_any: bool) -> 
         parts.append(unknown)
     return reason, '; '.join(parts)
 
+
+MALFORMED = 'malformed bytes'
+"""Cause of refused messages that cannot be read, in ``StateBuffer.refused``."""
 
 WARNING_RATE = 0.2
 """Maximum rate of warnings about refused messages [Hz]; diagnostics counts all of them."""
@@ -243,6 +248,7 @@ class RobotInputs:
         self.rate = 0.0
         self._dropped = 0  # number of messages that were too old before the latest state
         self.received_any, self._heard = False, 0.0
+        self._unreadable = False  # whether the last message was malformed
         self._described: dict[str, tuple[float, Explanation]] = {}
         self.doubts = InputCheck(node.get_logger().warning)
         self._warnings = RateLimit()
@@ -280,13 +286,14 @@ class RobotInputs:
         if buffer is None:
             return
         try:
-            if not buffer.update(self._read(message)):
+            values = self._read(message)
+            self._unreadable = False
+            if not buffer.update(values):
                 return
         except MalformedMessageError as error:
-            malformed = RefusedMessage('malformed bytes', str(error))
+            self._unreadable = True
+            malformed = RefusedMessage(MALFORMED, str(error))
             buffer.refused[malformed.kind] += 1
-            # Whose they are cannot be read.
-            buffer.unusable = dict.fromkeys(buffer.joint_names, malformed.kind) | buffer.unusable
             self._warn_refused(self.topic, malformed)
             return
         except RefusedMessage as refusal:
@@ -419,6 +426,8 @@ class RobotInputs:
         if buffer is not None and buffer.unusable and arrives:
             reason, text = _why_missing(buffer, list(buffer.unusable), True)
             return Explanation(reason, f'{self.topic}: {text}')
+        if self._unreadable and arrives:
+            return Explanation(Reason.MESSAGES_REFUSED, f'{self.topic}: {MALFORMED}')
         if buffer is not None and buffer.timeline.dropped > self._dropped:
             text = f'stamps on {self.topic} are older than those before'
             return Explanation(Reason.STAMPS_OLD, text)

@@ -15,6 +15,7 @@ from test_control_compliant_arm import DT, HOME, ROBOT, Plant
 
 from benchmarks.control_faults import ALLOWED, DRIVERS, FAULTS, MAX_BRAKING_TIME, Cell, cells
 from dynamics_ros import Robot
+from dynamics_ros.commanding.arm import PreparedArm
 from dynamics_ros.commanding.joint_states import (
     StateTiming,
     UnseenTime,
@@ -30,6 +31,7 @@ from dynamics_ros.control import (
     MotionCheck,
 )
 from dynamics_ros.estimation.samples.robot_state import RobotState
+from dynamics_ros.parameters.impedance import ImpedanceParameters
 from dynamics_ros.reasons import Reason
 from dynamics_ros.simulation import comfortable_posture
 
@@ -168,6 +170,55 @@ def test_states_that_were_repeated_for_a_moment_are_believed_again(cell, seconds
         assert cell.speed < 0.35
         cell.advance(DT, None)
     assert any(codes) and not any(codes[-50:])
+
+
+@pytest.fixture
+def loaded(cell):
+    """The arm with and without a payload, of which the plant knows nothing."""
+    bare = cell.prepared
+    values = ImpedanceParameters(command_joints=cell.robot.joint_names, frame=cell.frame)
+    robot = cell.robot.with_payload(cell.frame, 0.5, [0.0, 0.0, 0.1])
+    yield itertools.cycle((PreparedArm.of(robot, values, cell.frame), bare))
+    cell.prepared = bare
+
+
+@pytest.mark.parametrize('fault', ['none', 'q and v repeated', 'q + 0.3'])
+@pytest.mark.parametrize('speed', [0.0, 0.1])
+def test_payloads_that_change_all_the_time_hide_no_fault(cell, loaded, fault, speed):
+    cell.place()
+    twist, lost = np.array([0.0, 0.0, speed, 0.0, 0.0, 0.0]), np.arange(7) == 3
+    held = cell.q, cell.v, cell.tau
+    start = 500 if fault != 'none' else 1000
+    for k in range(start + 125 * (fault != 'none')):
+        true = cell.q, cell.v, cell.tau
+        held = held if k > start else true
+        wrong = FAULTS[fault](held, true) if k > start else true
+        if k % 50 == 49:  # as in Impedance.adopt
+            before = cell.prepared
+            cell.prepared = next(loaded)
+            cell.prepared.arm.start(before.arm.q, before.arm.v, before.arm.tau)
+            cell.prepared.check.go_on(before.check)
+        sample = tuple(np.where(lost, x, y) for x, y in zip(wrong, true, strict=True))
+        code = cell.control(sample, DT, 'twist', cell.prepared.arm.pose, twist)
+        assert not code or k > start
+        if cell.prepared.check.lasting:
+            break
+        cell.advance(DT, None)
+    assert cell.prepared.check.lasting == (fault != 'none')
+
+
+def test_a_joint_may_have_moved_while_it_was_missing_and_the_payload_changed(cell, loaded):
+    first, second = cell.prepared.check, next(loaded).check
+    q, v, tau = HOME.copy(), np.zeros(7), cell.robot.gravity(HOME)
+    lost = np.arange(7) == 3
+    first.begin(q, v, tau)
+    for check in (first, second):
+        if check is second:
+            check.go_on(first)
+        for _ in range(100):
+            assert not check.judge(q, v, DT, tau, tau, lost)
+    q = q + 0.5 * lost
+    assert not second.judge(q, v, DT, tau, tau)
 
 
 @pytest.mark.parametrize('driver', DRIVERS)

@@ -333,10 +333,9 @@ def test_efforts_are_held_against_the_weight(robot_effort_check, factor, verdict
 def test_gravity_compensated_efforts_are_told_either_way(robot_effort_check):
     little = np.full(robot_effort_check.nv, 0.05) * np.array([1, -1, 1, 1, -1, 1, -1])
     assert checked(robot_effort_check, little).verdict is EffortVerdict.COMPENSATED
-    assert (
-        checked(robot_effort_check, little, includes_gravity=False).verdict
-        is EffortVerdict.EXPECTED
-    )
+    for effort in (little, 0.0 * little):
+        report = checked(robot_effort_check, effort, includes_gravity=False)
+        assert report.verdict is EffortVerdict.EXPECTED
     report = checked(robot_effort_check, robot_effort_check.gravity(BENT), includes_gravity=False)
     assert report.verdict is EffortVerdict.NOT_COMPENSATED
     assert 'effort.includes_gravity' in report.advice

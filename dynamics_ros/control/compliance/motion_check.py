@@ -133,6 +133,20 @@ class MotionCheck:
         self._memory = np.zeros(memory_size(self._robot.model))
         self._compare(q, v, 1e-3, self._zero, tau)
 
+    def go_on(self, other: MotionCheck) -> None:
+        """Continue the comparison of the same joints with other masses, gravity or payload.
+
+        The weight that is new counts as carried by the torques before.
+        """
+        self.reason, self.q, self.v = other.reason, other.q, other.v
+        self.doubted, self.unseen, self._missing = other.doubted, other.unseen, other._missing
+        self._memory = other._memory.copy()
+        n, m = self._robot.nq, self._robot.nv
+        rows = self._memory[n + 2 * m :].reshape(len(ROWS), m)
+        weights = [x._robot.gravity(self._memory[:n]) for x in (other, self)]
+        rows[ROWS.index('torque')] += weights[0] - weights[1]
+        rows[ROWS.index('momentum')] = self._robot.mass_matrix(self.q) @ rows[ROWS.index('speed')]
+
     def wait(self) -> None:
         """Wait until the kernel is compiled."""
         self._kernel.wait()

@@ -84,29 +84,40 @@ def test_no_node_loads_what_it_does_not_need_to_start(package, parts):
 
 
 LACKING = {
-    "No module named 'rclpy.event_handler'": """
-del sys.modules['rclpy.event_handler']
-sys.meta_path.insert(0, Lacking := type('Lacking', (), {}))
+    **{
+        f"No module named '{lacking}'": f"""
+for name in [x for x in sys.modules if x.startswith('{lacking}')]:
+    del sys.modules[name]
+sys.meta_path.insert(0, Lacking := type('Lacking', (), {{}}))
 def find_spec(name, *_):
-    if name == 'rclpy.event_handler':
-        raise ModuleNotFoundError(f'No module named {name!r}', name=name)
+    if name == '{lacking}':
+        raise ModuleNotFoundError(f'No module named {{name!r}}', name=name)
 Lacking.find_spec = staticmethod(find_spec)
-""",
+"""
+        for lacking in ('rclpy', 'rclpy.event_handler')
+    },
     "cannot import name 'PublisherEventCallbacks' from 'rclpy.event_handler'": """
 del sys.modules['rclpy.event_handler'].PublisherEventCallbacks
 """,
 }
-"""As Humble, and as a later release might be."""
+"""As without ROS or with another Python, as Humble, and as a later release might be."""
 
 
-@pytest.mark.parametrize('lacking', LACKING)
-def test_what_a_release_lacks_is_named(lacking):
+@pytest.mark.parametrize(
+    ('entry', 'lacking'),
+    [
+        *(('nodes.entry.composed', lacking) for lacking in LACKING),
+        *((f'tools.{name}', "No module named 'rclpy'") for name in ('doctor', 'estimate_bag')),
+    ],
+)
+def test_what_a_release_lacks_is_named(entry, lacking):
+    module, _, name = entry.rpartition('.')
     program = f"""
 import rclpy.node, sys
 {LACKING[lacking]}
-from dynamics_ros.nodes.entry import composed
+from dynamics_ros.{module} import {name}
 sys.argv[1:] = ['--help']
-composed()
+sys.exit({name}())
 """
     environment = {**os.environ, 'ROS_DISTRO': 'humble'}
     run = subprocess.run(

@@ -238,6 +238,15 @@ def test_states_are_young_under_overload_beside_long_callbacks_and_all_count_aft
 def test_bytes_that_are_no_joint_state_are_refused_and_counted_and_the_node_goes_on(ros):
     with running('dynamics_ros', DOMAIN, {'robot_description': ARM}) as node:
         torques = ros.listen(JointState, TORQUES, DEEP)
+        part = ros.joint_state(NAMES[:-1], Q[:-1])
+
+        def send_both():
+            ros.publish_joint_state(part)
+            ros._publishers['/joint_states'].publish(bytes(20))
+
+        text = 'messages so far lack their positions, or were malformed bytes'
+        status = ros.wait_for_status('dynamics_node', text, meanwhile=send_both)
+        assert f'waiting for {NAMES[-1]}: ' in status.message
         state = ros.joint_state(NAMES, Q, np.zeros(7), ROBOT.gravity(Q))
         ros.exchange(state, torques)
         good = serialize_message(state)

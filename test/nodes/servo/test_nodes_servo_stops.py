@@ -46,7 +46,7 @@ def reason_of(status):
         ('trajectory', 'none', 'states_stopped', 'joint_states have stopped coming'),
         ('velocity', 'without a joint', 'joints_stale', f'no news of {NAMES[3]}'),
         ('position', 'not finite', 'position_not_finite', f'position of {NAMES[3]} not finite'),
-        ('trajectory', 'malformed', 'messages_refused', 'joint_states: messages with'),
+        ('trajectory', 'malformed', 'messages_refused', 'joint_states: malformed bytes'),
     ],
 )
 def test_it_stops_and_then_gives_up_a_motion_when_joint_states_are_missing(
