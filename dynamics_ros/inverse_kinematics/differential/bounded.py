@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dgesdd, dposv
+from scipy.linalg.lapack import dgeqp3, dorgqr, dposv
 
 from dynamics_ros.errors import InfeasibleError, SingularError
 from dynamics_ros.multibody.linear_systems import RANK_TOLERANCE, damped_least_squares
@@ -43,75 +44,53 @@ ROUNDING = 1e-10
 
 def solve_bounded(
     levels: Sequence[tuple[Array, Array]],
-    lower: Array,
-    upper: Array,
+    low: Array,
+    high: Array,
     damping: float,
-    rows: tuple[Array, Array] | None = None,
-    bind: bool = False,
+    G: Array | None = None,
+    keep_direction: bool = False,
 ) -> Array:
     """Solve prioritized damped least squares A x = b within bounds for x (n).
 
     Args:
         levels: A (m, n) and b (m) of each level, highest priority first.
-        lower, upper: (n) bounds, ``UNBOUNDED`` if there is none; lower <= upper.
+        low, high: (n + k) bounds of x and of G x, ``UNBOUNDED`` if there is none; low <= high.
         damping: each level minimizes |A x - b|^2 + damping^2 |x|^2.
-        rows: G (k, n) and h (k): G x <= h. A row that no x within the bounds satisfies is violated
-            as little as these allow. If rows contradict each other within the bounds, none is
-            violated more than by the x nearest to zero.
-        bind: limits are known to bind, so that the closed form is not tried.
+        G: (k, n) rows. A row that no x within its bounds satisfies is violated as little as these
+            allow. If rows contradict each other within the bounds, none is violated more than by
+            the x nearest to zero.
+        keep_direction: where bounds are active, A x = s b on the first level with the largest s up
+            to 1, if any x within the bounds has this direction.
 
     Raises:
         SingularError: a system is not positive definite, or the QP is not solved.
     """
-    x, Z = np.minimum(np.maximum(0.0, lower), upper), None  # zero, unless the bounds exclude it
-    if rows is not None:
-        least = rows[0] * np.where(rows[0] > 0.0, lower, upper)
-        rows = rows[0], np.maximum(rows[1], least.sum(axis=1))
-    last, moved = len(levels) - 1, bool(x.any())
+    n = levels[0][0].shape[1]
+    lower, upper = low[:n], high[:n]
+    x, Z, base = np.minimum(np.maximum(0.0, lower), upper), np.eye(n), np.zeros(n)
+    if G is None:
+        G = np.empty((0, n))
+    elif len(G):
+        least = (G * np.where(G > 0.0, lower, upper)).sum(axis=1)
+        high = np.concatenate([upper, np.maximum(high[n:], least)])
     for i, (A, b) in enumerate(levels):
-        B = A if Z is None else A @ Z
-        residual = b - A @ x if moved else b
-        if residual.any() or (rows is not None and moved):
-            more = None if rows is None else (rows[0], rows[1] - rows[0] @ x)
-            x = x + _step(B, residual, Z, lower - x, upper - x, damping, more, bind)
-            moved = True
-        if i < last:
-            free = _null_space(B, math.sqrt(float(A.ravel() @ A.ravel())))
-            Z = free if Z is None else Z @ free
+        B, error = A @ Z, b - A @ base
+        free = base + Z @ damped_step(B, error, damping)
+        along = None
+        if within(free, low, high, G):
+            x = free
+        elif (
+            keep_direction and not i and (along := _along(A, b, low, high, damping, G)) is not None
+        ):
+            x = along
+        else:
+            x = _bounded(B, error, Z, base, x, low, high, damping, G)
+        base = x
+        if i + 1 < len(levels):
+            Z = Z @ _null_space(B, math.sqrt(float(A.ravel() @ A.ravel())))
             if not Z.shape[1]:
                 break
     return np.minimum(np.maximum(x, lower), upper)
-
-
-def _step(
-    B: Array,
-    b: Array,
-    Z: Array | None,
-    low: Array,
-    high: Array,
-    damping: float,
-    rows: tuple[Array, Array] | None,
-    bind: bool,
-) -> Array:
-    """Step Z z (n) that minimizes |B z - b|^2 + damping^2 |z|^2, within low and high.
-
-    G x <= h of ``rows`` holds, too; rows that contradict each other become no worse.
-    """
-    if not bind:
-        z = damped_step(B, b, damping)
-        step = z if Z is None else Z @ z
-        if within(step, low, high, rows):
-            return step
-    # Despite rounding of earlier levels, the step zero must be feasible.
-    low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
-    solve = _by_least_squares if daqp is None else _by_daqp
-    for most in (rows, None if rows is None else (rows[0], np.maximum(rows[1], 0.0))):
-        try:
-            z = solve(B, b, Z, low, high, damping, most)
-        except InfeasibleError:
-            continue
-        return z if Z is None else Z @ z
-    return np.zeros(len(low))  # which rounding alone made infeasible
 
 
 def damped_step(B: Array, b: Array, damping: float) -> Array:
@@ -121,14 +100,87 @@ def damped_step(B: Array, b: Array, damping: float) -> Array:
     return _solve_positive_definite(_regularized(B.T @ B, damping), B.T @ b)
 
 
+def within(x: Array, low: Array, high: Array, G: Array) -> bool:
+    """Whether x (n) and G x are within bounds (n + k), but for rounding."""
+    values = np.concatenate([x, G @ x]) if len(G) else x
+    return bool((values <= high + ROUNDING).all() and (values >= low - ROUNDING).all())
+
+
+def _along(A: Array, b: Array, low: Array, high: Array, damping: float, G: Array) -> Array | None:
+    """Solution x (n) with A x = s b and the largest s; None if b is zero or no x has its direction.
+
+    The x / size and s of all motions in the direction of b are a null space of (A, -b / size).
+    """
+    size = math.sqrt(float(b @ b))
+    if not size:
+        return None
+    directions = np.empty((len(b), A.shape[1] + 1))
+    directions[:, :-1], directions[:, -1] = A, b * (-1.0 / size)
+    Z = _null_space(directions, 1.0)
+    if np.abs(Z[-1]).max(initial=0.0) < RANK_TOLERANCE:
+        return None
+    # The last unknown is s times the size.
+    C = np.concatenate([Z, G @ Z[:-1]]) if len(G) else Z
+    least, most = np.zeros(len(C)), np.full(len(C), size)
+    n = len(Z) - 1
+    least[:n], most[:n], least[n + 1 :], most[n + 1 :] = low[:n], high[:n], low[n:], high[n:]
+    try:
+        return Z[:-1] @ _optimum(Z[-1:], most[n : n + 1], C, least, most, damping)
+    except InfeasibleError:
+        return None
+
+
+def _bounded(
+    B: Array,
+    b: Array,
+    Z: Array,
+    base: Array,
+    x: Array,
+    low: Array,
+    high: Array,
+    damping: float,
+    G: Array,
+) -> Array:
+    """The base + Z z within bounds, as x (n) is, of least |B z - b|^2 + damping^2 |z|^2."""
+    C, offset = np.concatenate([Z, G @ Z]), np.concatenate([base, G @ base])
+    now = np.concatenate([x, G @ x])
+    # The bounds hold at x but for rounding; of rows that contradict each other none gets worse.
+    for kept in (len(x), len(now)):
+        least, most = low.copy(), high.copy()
+        least[:kept] = np.minimum(low[:kept], now[:kept])
+        most[:kept] = np.maximum(high[:kept], now[:kept])
+        with suppress(InfeasibleError):
+            return base + Z @ _optimum(B, b, C, least - offset, most - offset, damping)
+    return x  # the others are infeasible by rounding
+
+
+def _optimum(B: Array, b: Array, C: Array, low: Array, high: Array, damping: float) -> Array:
+    """Minimizer z of |B z - b|^2 + damping^2 |z|^2 with low <= C z <= high.
+
+    Raises:
+        InfeasibleError: no z is within the bounds.
+    """
+    if daqp is None:
+        d = np.concatenate([high, -low])
+        d[d > 0.5 * UNBOUNDED] = np.inf
+        return damped_least_squares(B, b, np.concatenate([C, -C]), d, damping)
+    sense = np.zeros(len(low), dtype=np.int32)
+    z, _, exit_flag, _ = daqp.solve(_regularized(B.T @ B, damping), -b @ B, C, high, low, sense)
+    if exit_flag == INFEASIBLE:
+        raise InfeasibleError('bounds of a velocity contradict each other', np.inf)
+    if exit_flag != SOLVED:
+        raise SingularError('velocity problem', f'DAQP ended with {exit_flag}; more damping helps')
+    return np.asarray(z)
+
+
 def _null_space(A: Array, scale: float) -> Array:
-    """Orthonormal basis (n, k) of the x with A x = 0; singular values count relative to a scale."""
-    m, n = A.shape
-    _, values, Vt, failed = dgesdd(A, full_matrices=int(m < n))
-    if failed:
-        raise SingularError('velocity problem', 'its singular values do not converge')
-    rank = int((values > RANK_TOLERANCE * max(scale, np.finfo(float).tiny)).sum())
-    return np.asarray(Vt[rank:].T)
+    """Orthonormal basis (n, k) of the x with A x = 0; rows of a triangle count from a scale on."""
+    n = A.shape[1]
+    R, _, tau, _, _ = dgeqp3(A.T)
+    rank = int((np.abs(R.diagonal()) > RANK_TOLERANCE * max(scale, np.finfo(float).tiny)).sum())
+    Q = np.zeros((n, n), order='F')
+    Q[:, : len(tau)] = R[:, : len(tau)]
+    return np.ascontiguousarray(dorgqr(Q, tau, overwrite_a=True)[0][:, rank:])
 
 
 def _regularized(product: Array, damping: float) -> Array:
@@ -142,53 +194,3 @@ def _solve_positive_definite(H: Array, h: Array) -> Array:
     if failed:
         raise SingularError('velocity problem', 'more damping helps')
     return z
-
-
-def within(x: Array, lower: Array, upper: Array, rows: tuple[Array, Array] | None) -> bool:
-    """Whether x (n) is within bounds and G x <= h of ``rows``, but for rounding."""
-    if not ((x <= upper + ROUNDING).all() and (x >= lower - ROUNDING).all()):
-        return False
-    return rows is None or bool((rows[0] @ x <= rows[1] + ROUNDING).all())
-
-
-def _by_least_squares(
-    B: Array,
-    b: Array,
-    Z: Array | None,
-    low: Array,
-    high: Array,
-    damping: float,
-    rows: tuple[Array, Array] | None,
-) -> Array:
-    """Solution z of the QP of `_step`, by SciPy."""
-    basis = np.eye(len(low)) if Z is None else Z
-    C, d = np.vstack([basis, -basis]), np.concatenate([high, -low])
-    d = np.where(d < 0.5 * UNBOUNDED, d, np.inf)
-    if rows is not None:
-        C, d = np.vstack([C, rows[0] @ basis]), np.append(d, rows[1])
-    return damped_least_squares(B, b, C, d, damping)
-
-
-def _by_daqp(
-    B: Array,
-    b: Array,
-    Z: Array | None,
-    low: Array,
-    high: Array,
-    damping: float,
-    rows: tuple[Array, Array] | None,
-) -> Array:
-    """Solution z of the QP of `_step`, by DAQP."""
-    # DAQP takes the first bounds as those of z itself where there are more than rows.
-    C = np.empty((0, len(low))) if Z is None else np.ascontiguousarray(Z)
-    if rows is not None:
-        C = np.concatenate([C, rows[0] if Z is None else rows[0] @ Z])
-        high = np.concatenate([high, rows[1]])
-        low = np.concatenate([low, np.full(len(rows[1]), -np.inf)])
-    sense = np.zeros(len(low), dtype=np.int32)
-    z, _, exit_flag, _ = daqp.solve(_regularized(B.T @ B, damping), -b @ B, C, high, low, sense)
-    if exit_flag == INFEASIBLE:
-        raise InfeasibleError('bounds of a velocity contradict each other', np.inf)
-    if exit_flag != SOLVED:
-        raise SingularError('velocity problem', f'DAQP ended with {exit_flag}; more damping helps')
-    return np.asarray(z)

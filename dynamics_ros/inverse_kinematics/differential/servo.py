@@ -167,17 +167,13 @@ class CartesianServo:
         self._task.feedforward = wanted
         prepared = self._solver.prepare(q, dt, self.v)
         motion = self._solver.solve(prepared)
-        settings, condition, fraction = self.settings, motion.condition, 1.0
-        if condition > settings.slow_condition and self._approaches_singularity(
-            q, motion.v, condition
-        ):
-            margin = settings.stop_condition - condition
-            fraction = max(0.0, margin / (settings.stop_condition - settings.slow_condition))
+        fraction = self._fraction(q, motion)
+        speed, near = motion.scale, fraction < 1.0
+        if fraction < speed:
             motion = self._solver.solve(prepared, fraction)
-        self.v, slowed = motion.v, fraction < 1.0
-        step = {**vars(motion), 'condition': condition}
-        speed = fraction * motion.scale
-        return ServoStep(**step, speed=speed, near_singularity=slowed, scaled=scaled)
+            speed = fraction * motion.scale
+        self.v = motion.v
+        return ServoStep(**vars(motion), speed=speed, near_singularity=near, scaled=scaled)
 
     def follow_pose(self, q: Array, target: Array, dt: float) -> ServoStep:
         """Compute the next velocity towards a pose (4, 4) of the frame in the root frame.
@@ -199,10 +195,15 @@ class CartesianServo:
         )
         return min([1.0, *(limit / size for size, limit in speeds if size > limit)])
 
-    def _approaches_singularity(self, q: Array, v: Array, condition: float) -> bool:
-        """Whether the motion v at q increases the condition number."""
-        fastest = float(np.abs(v).max())
-        if fastest <= STILL:
-            return True
-        probed = self.robot.integrate(q, (PROBE / fastest) * v)
-        return self._solver.condition(probed) > condition
+    def _fraction(self, q: Array, motion: DifferentialMotion) -> float:
+        """Fraction of the speed of a motion at q that singularities leave."""
+        settings, condition = self.settings, motion.condition
+        fastest = float(np.abs(motion.v).max())
+        if condition <= settings.slow_condition:
+            return 1.0
+        if fastest > STILL:
+            probed = self.robot.integrate(q, (PROBE / fastest) * motion.v)
+            if self._solver.condition(probed) <= condition:
+                return 1.0
+        margin = settings.stop_condition - condition
+        return max(0.0, margin / (settings.stop_condition - settings.slow_condition))
