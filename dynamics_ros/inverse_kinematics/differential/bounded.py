@@ -59,8 +59,8 @@ def solve_bounded(
         G: (k, n) rows. A row that no x within its bounds satisfies is violated as little as these
             allow. If rows contradict each other within the bounds, none is violated more than by
             the x nearest to zero.
-        keep_direction: where bounds are active, A x = s b on the first level with the largest s up
-            to 1, if any x within the bounds has this direction.
+        keep_direction: where bounds are active, the first level is A x = s b, as far as the bounds
+            allow, with the largest s up to 1; unless no x at all has this direction.
 
     Raises:
         SingularError: a system is not positive definite, or the QP is not solved.
@@ -74,15 +74,13 @@ def solve_bounded(
         least = (G * np.where(G > 0.0, lower, upper)).sum(axis=1)
         high = np.concatenate([upper, np.maximum(high[n:], least)])
     for i, (A, b) in enumerate(levels):
-        B, error = A @ Z, b - A @ base
-        free = base + Z @ damped_step(B, error, damping)
-        along = None
+        B, error = A @ Z if i else A, b - A @ base
+        step = damped_step(B, error, damping) if error.any() else np.zeros(len(Z.T))
+        free = base + Z @ step if i else step
         if within(free, low, high, G):
             x = free
-        elif (
-            keep_direction and not i and (along := _along(A, b, low, high, damping, G)) is not None
-        ):
-            x = along
+        elif keep_direction and not i and (motions := _direction(A, b)):
+            x = _along(*motions, np.sqrt(b @ b)[None], x, low, high, damping, G)
         else:
             x = _bounded(B, error, Z, base, x, low, high, damping, G)
         base = x
@@ -106,28 +104,52 @@ def within(x: Array, low: Array, high: Array, G: Array) -> bool:
     return bool((values <= high + ROUNDING).all() and (values >= low - ROUNDING).all())
 
 
-def _along(A: Array, b: Array, low: Array, high: Array, damping: float, G: Array) -> Array | None:
-    """Solution x (n) with A x = s b and the largest s; None if b is zero or no x has its direction.
+def _direction(A: Array, b: Array) -> tuple[Array, Array] | None:
+    """Matrix E with E y = 0 where A x = s b / |b| for y = (s, x), and a basis of these y.
 
-    The x / size and s of all motions in the direction of b are a null space of (A, -b / size).
+    None if s is zero for all of them.
     """
     size = math.sqrt(float(b @ b))
-    if not size:
-        return None
-    directions = np.empty((len(b), A.shape[1] + 1))
-    directions[:, :-1], directions[:, -1] = A, b * (-1.0 / size)
-    Z = _null_space(directions, 1.0)
-    if np.abs(Z[-1]).max(initial=0.0) < RANK_TOLERANCE:
-        return None
-    # The last unknown is s times the size.
-    C = np.concatenate([Z, G @ Z[:-1]]) if len(G) else Z
-    least, most = np.zeros(len(C)), np.full(len(C), size)
-    n = len(Z) - 1
-    least[:n], most[:n], least[n + 1 :], most[n + 1 :] = low[:n], high[:n], low[n:], high[n:]
+    if size:
+        E = _with_first_column(b * (-1.0 / size), A)
+        basis = _null_space(E, 1.0)
+        if np.abs(basis[0]).max(initial=0.0) > RANK_TOLERANCE:
+            return E, basis
+    return None
+
+
+def _along(
+    E: Array,
+    Y: Array,
+    size: Array,
+    x: Array,
+    low: Array,
+    high: Array,
+    damping: float,
+    G: Array,
+) -> Array:
+    """The x of a direction with the largest s up to a size, else those of least error in it.
+
+    Args:
+        E, Y: result of `_direction`.
+        size: (1) norm of b.
+        x: (n) within the bounds.
+        low, high, damping, G: as of `solve_bounded`.
+    """
+    low, high, G = np.append(0.0, low), np.append(size, high), _with_first_column(0.0, G)
+    y = np.zeros(len(x) + 1)
     try:
-        return Z[:-1] @ _optimum(Z[-1:], most[n : n + 1], C, least, most, damping)
+        return Y[1:] @ _optimum(Y[:1], size, np.concatenate([Y, G @ Y]), low, high, damping)
     except InfeasibleError:
-        return None
+        whole, now = np.eye(len(y)), np.append(0.0, x)
+        y = _bounded(E, np.zeros(len(E)), whole, y, now, low, high, damping, G)
+        return _bounded(Y[:1], size - y[:1], Y, y, y, low, high, damping, G)[1:]
+
+
+def _with_first_column(column: Array | float, A: Array) -> Array:
+    wider = np.empty((len(A), A.shape[1] + 1))
+    wider[:, 0], wider[:, 1:] = column, A
+    return wider
 
 
 def _bounded(

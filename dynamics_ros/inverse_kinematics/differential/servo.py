@@ -17,8 +17,9 @@ from dynamics_ros.multibody.arguments import check_positive, finite_vector
 from dynamics_ros.multibody.end_effector import pose_error
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
+from .bounded import damped_step
 from .limits import Limits
-from .motion import DifferentialInverseKinematics, DifferentialMotion
+from .motion import DifferentialInverseKinematics, DifferentialMotion, Prepared
 from .tasks import ROWS, FrameTask
 
 Array = NDArray[np.float64]
@@ -166,13 +167,9 @@ class CartesianServo:
         wanted *= scaled
         self._task.feedforward = wanted
         prepared = self._solver.prepare(q, dt, self.v)
-        motion = self._solver.solve(prepared)
-        fraction = self._fraction(q, motion)
-        speed, near = motion.scale, fraction < 1.0
-        if fraction < speed:
-            motion = self._solver.solve(prepared, fraction)
-            speed = fraction * motion.scale
-        self.v = motion.v
+        fraction = self._fraction(q, prepared)
+        motion = self._solver.solve(prepared, fraction)
+        self.v, speed, near = motion.v, fraction * motion.scale, fraction < 1.0
         return ServoStep(**vars(motion), speed=speed, near_singularity=near, scaled=scaled)
 
     def follow_pose(self, q: Array, target: Array, dt: float) -> ServoStep:
@@ -195,14 +192,15 @@ class CartesianServo:
         )
         return min([1.0, *(limit / size for size, limit in speeds if size > limit)])
 
-    def _fraction(self, q: Array, motion: DifferentialMotion) -> float:
-        """Fraction of the speed of a motion at q that singularities leave."""
-        settings, condition = self.settings, motion.condition
-        fastest = float(np.abs(motion.v).max())
+    def _fraction(self, q: Array, prepared: Prepared) -> float:
+        """Fraction of the speed that singularities leave a motion as demanded at q."""
+        settings, condition = self.settings, prepared.condition
         if condition <= settings.slow_condition:
             return 1.0
+        v = damped_step(*prepared.levels[0], prepared.damping)
+        fastest = float(np.abs(v).max())
         if fastest > STILL:
-            probed = self.robot.integrate(q, (PROBE / fastest) * motion.v)
+            probed = self.robot.integrate(q, (PROBE / fastest) * v)
             if self._solver.condition(probed) <= condition:
                 return 1.0
         margin = settings.stop_condition - condition
