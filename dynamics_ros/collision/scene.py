@@ -269,19 +269,18 @@ class Collisions:
             jacobians = np.zeros((len(self._carriers), 6, nv))
             if with_rates and len(self._carriers) > 1:
                 jacobians[1:] = self.robot.jacobian(q, self._carriers[1:], 'world')
-            distance, sound, rates = np.empty(k), np.empty(k), np.empty((k, nv))
-            points, normals = np.empty((k, 2, 3)), np.empty((k, 3))
+            distance, points, normals = np.empty(k), np.empty((k, 2, 3)), np.empty((k, 3))
+            known, rates = np.empty(k), np.empty((k, nv))
             for row, pair in enumerate(near):
                 i, j = self._pair_ends[pair]
                 measured = *self._measure(pair), placed[i], placed[j]
                 extents = self._extents[i], self._extents[j]
                 moving = jacobians[self._carried_by[i]], jacobians[self._carried_by[j]]
                 found = self._kernel(*measured, *extents, *moving)
-                distance[row], points[row], normals[row], rates[row], sound[row] = found
+                distance[row], points[row], normals[row], rates[row], known[row] = found
             reach: Any = within
             if ways is not None:
-                self._known[near] = np.where(sound > 0.0, distance, np.nan)
-                self._known_at[near] = q[self._coordinates]
+                self._known[near], self._known_at[near] = known, q[self._coordinates]
                 reach = within + np.abs(rates) @ ways
             names = [self._names[pair] for pair in near]
         kept = distance <= reach
@@ -409,8 +408,8 @@ class Collisions:
         radii = np.array([body.radius for body in bodies])
         self._reach = radii[self._ends].sum(axis=1)
         self._extents = (1.01 * radii + OUTSIDE).tolist()
-        # Distances of the last measurements that were sound, and the coordinates then; else NaN.
-        self._known = np.full(len(self._pair_ends), np.nan)
+        # Lower bounds of the last measured distances, and the coordinates then.
+        self._known = np.full(len(self._pair_ends), -UNBOUNDED)
         self._known_at = np.zeros((len(self._pair_ends), model.nv))
         above = [model.ancestors(mover) for mover in moved_by]
         levers = [
@@ -530,7 +529,7 @@ def _length(joint: Joint) -> float:
 def _pair(
     distance: Any, points: Any, first: Any, second: Any, span: Any, other: Any, J: Any, K: Any
 ) -> dict[str, Any]:
-    """Distance, points, normal and rates of a pair, of symbols; and whether its points are sound.
+    """Distance, points, normal and rates of a pair, of symbols; and a bound of the distance.
 
     Deep inside each other, coal may return points that are on neither body. Then the direction is
     that of the centres.
@@ -555,5 +554,5 @@ def _pair(
         'points': [p, r],
         'normal': n,
         'rates': array(wrench) @ (K - J),
-        'sound': where(sound, 1.0, 0.0),
+        'known': where(sound, distance, -UNBOUNDED),
     }

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +41,8 @@ SOLVED, INFEASIBLE = 1, -1
 
 ROUNDING = 1e-10
 """Violation of a bound that counts as rounding."""
+
+ZERO, TINY = np.zeros(1), float(np.finfo(float).tiny)
 
 
 def solve_bounded(
@@ -73,22 +76,100 @@ def solve_bounded(
     elif len(G):
         least = (G * np.where(G > 0.0, lower, upper)).sum(axis=1)
         high = np.concatenate([upper, np.maximum(high[n:], least)])
+    region = _Region(low, high, G, damping)
     for i, (A, b) in enumerate(levels):
         B, error = A @ Z if i else A, b - A @ base
         step = damped_step(B, error, damping) if error.any() else np.zeros(len(Z.T))
-        free = base + Z @ step if i else step
-        if within(free, low, high, G):
+        free = base + Z @ step
+        if region.contains(free):
             x = free
-        elif keep_direction and not i and (motions := _direction(A, b)):
-            x = _along(*motions, np.sqrt(b @ b)[None], x, low, high, damping, G)
+        elif i or not keep_direction or (along := region.along(A, b, x)) is None:
+            x = region.nearest(B, error, Z, base, x)
         else:
-            x = _bounded(B, error, Z, base, x, low, high, damping, G)
+            x = along
         base = x
         if i + 1 < len(levels):
             Z = Z @ _null_space(B, math.sqrt(float(A.ravel() @ A.ravel())))
             if not Z.shape[1]:
                 break
     return np.minimum(np.maximum(x, lower), upper)
+
+
+class _Region(NamedTuple):
+    """The x (n) with low <= (x, G x) <= high, in which damped least squares are solved."""
+
+    low: Array
+    high: Array
+    G: Array
+    damping: float
+
+    def values(self, x: Array) -> Array:
+        """Return (x, G x)."""
+        return np.concatenate([x, self.G @ x]) if len(self.G) else x
+
+    def contains(self, x: Array) -> bool:
+        """Whether x is in the region, but for rounding."""
+        y = self.values(x)
+        return bool((y <= self.high + ROUNDING).all() and (y >= self.low - ROUNDING).all())
+
+    def optimum(self, B: Array, b: Array, Z: Array, base: Array) -> Array:
+        """The base + Z z in the region of least |B z - b|^2 + damping^2 |z|^2.
+
+        Raises:
+            InfeasibleError: there is none.
+        """
+        C = np.concatenate([Z, self.G @ Z]) if len(self.G) else Z
+        offset = self.values(base)
+        low, high = self.low - offset, self.high - offset
+        if daqp is None:
+            d = np.concatenate([high, -low])
+            d[d > 0.5 * UNBOUNDED] = np.inf
+            both = np.concatenate([C, -C])
+            return base + Z @ damped_least_squares(B, b, both, d, self.damping)
+        sense, H = np.zeros(len(low), dtype=np.int32), _regularized(B.T @ B, self.damping)
+        z, _, exit_flag, _ = daqp.solve(H, -b @ B, C, high, low, sense)
+        if exit_flag == INFEASIBLE:
+            raise InfeasibleError('bounds of a velocity contradict each other', np.inf)
+        if exit_flag != SOLVED:
+            reason = f'DAQP ended with {exit_flag}; more damping helps'
+            raise SingularError('velocity problem', reason)
+        return base + Z @ z
+
+    def nearest(self, B: Array, b: Array, Z: Array, base: Array, x: Array) -> Array:
+        """The optimum in a region that x is in but for rounding, or for rows that contradict.
+
+        Of the latter none gets worse than at x.
+        """
+        now = self.values(x)
+        for kept in (len(x), len(now)):
+            low, high = self.low.copy(), self.high.copy()
+            low[:kept] = np.minimum(low[:kept], now[:kept])
+            high[:kept] = np.maximum(high[:kept], now[:kept])
+            with suppress(InfeasibleError):
+                return self._replace(low=low, high=high).optimum(B, b, Z, base)
+        return x  # the others are infeasible by rounding
+
+    def along(self, A: Array, b: Array, x: Array) -> Array | None:
+        """The x in the region with A x = s b / |b| and the largest s up to |b|.
+
+        If there is none, those of the least error in that. None if s is zero without a region.
+        The unknowns are y = (s, x), a null space of E.
+        """
+        size = np.sqrt(b @ b)[None]
+        if not size.any():
+            return None
+        E = _with_first_column(-b / size, A)
+        Y, zero = _null_space(E, 1.0), np.zeros(len(x) + 1)
+        if np.abs(Y[0]).max(initial=0.0) <= RANK_TOLERANCE:
+            return None
+        low, high = np.concatenate([ZERO, self.low]), np.concatenate([size, self.high])
+        wider = _Region(low, high, _with_first_column(0.0, self.G), self.damping)
+        try:
+            return wider.optimum(Y[:1], size, Y, zero)[1:]
+        except InfeasibleError:
+            now = np.concatenate([ZERO, x])
+            y = wider.nearest(E, np.zeros(len(E)), np.eye(len(zero)), zero, now)
+            return wider.nearest(Y[:1], size - y[:1], Y, y, y)[1:]
 
 
 def damped_step(B: Array, b: Array, damping: float) -> Array:
@@ -98,108 +179,18 @@ def damped_step(B: Array, b: Array, damping: float) -> Array:
     return _solve_positive_definite(_regularized(B.T @ B, damping), B.T @ b)
 
 
-def within(x: Array, low: Array, high: Array, G: Array) -> bool:
-    """Whether x (n) and G x are within bounds (n + k), but for rounding."""
-    values = np.concatenate([x, G @ x]) if len(G) else x
-    return bool((values <= high + ROUNDING).all() and (values >= low - ROUNDING).all())
-
-
-def _direction(A: Array, b: Array) -> tuple[Array, Array] | None:
-    """Matrix E with E y = 0 where A x = s b / |b| for y = (s, x), and a basis of these y.
-
-    None if s is zero for all of them.
-    """
-    size = math.sqrt(float(b @ b))
-    if size:
-        E = _with_first_column(b * (-1.0 / size), A)
-        basis = _null_space(E, 1.0)
-        if np.abs(basis[0]).max(initial=0.0) > RANK_TOLERANCE:
-            return E, basis
-    return None
-
-
-def _along(
-    E: Array,
-    Y: Array,
-    size: Array,
-    x: Array,
-    low: Array,
-    high: Array,
-    damping: float,
-    G: Array,
-) -> Array:
-    """The x of a direction with the largest s up to a size, else those of least error in it.
-
-    Args:
-        E, Y: result of `_direction`.
-        size: (1) norm of b.
-        x: (n) within the bounds.
-        low, high, damping, G: as of `solve_bounded`.
-    """
-    low, high, G = np.append(0.0, low), np.append(size, high), _with_first_column(0.0, G)
-    y = np.zeros(len(x) + 1)
-    try:
-        return Y[1:] @ _optimum(Y[:1], size, np.concatenate([Y, G @ Y]), low, high, damping)
-    except InfeasibleError:
-        whole, now = np.eye(len(y)), np.append(0.0, x)
-        y = _bounded(E, np.zeros(len(E)), whole, y, now, low, high, damping, G)
-        return _bounded(Y[:1], size - y[:1], Y, y, y, low, high, damping, G)[1:]
-
-
 def _with_first_column(column: Array | float, A: Array) -> Array:
     wider = np.empty((len(A), A.shape[1] + 1))
     wider[:, 0], wider[:, 1:] = column, A
     return wider
 
 
-def _bounded(
-    B: Array,
-    b: Array,
-    Z: Array,
-    base: Array,
-    x: Array,
-    low: Array,
-    high: Array,
-    damping: float,
-    G: Array,
-) -> Array:
-    """The base + Z z within bounds, as x (n) is, of least |B z - b|^2 + damping^2 |z|^2."""
-    C, offset = np.concatenate([Z, G @ Z]), np.concatenate([base, G @ base])
-    now = np.concatenate([x, G @ x])
-    # The bounds hold at x but for rounding; of rows that contradict each other none gets worse.
-    for kept in (len(x), len(now)):
-        least, most = low.copy(), high.copy()
-        least[:kept] = np.minimum(low[:kept], now[:kept])
-        most[:kept] = np.maximum(high[:kept], now[:kept])
-        with suppress(InfeasibleError):
-            return base + Z @ _optimum(B, b, C, least - offset, most - offset, damping)
-    return x  # the others are infeasible by rounding
-
-
-def _optimum(B: Array, b: Array, C: Array, low: Array, high: Array, damping: float) -> Array:
-    """Minimizer z of |B z - b|^2 + damping^2 |z|^2 with low <= C z <= high.
-
-    Raises:
-        InfeasibleError: no z is within the bounds.
-    """
-    if daqp is None:
-        d = np.concatenate([high, -low])
-        d[d > 0.5 * UNBOUNDED] = np.inf
-        return damped_least_squares(B, b, np.concatenate([C, -C]), d, damping)
-    sense = np.zeros(len(low), dtype=np.int32)
-    z, _, exit_flag, _ = daqp.solve(_regularized(B.T @ B, damping), -b @ B, C, high, low, sense)
-    if exit_flag == INFEASIBLE:
-        raise InfeasibleError('bounds of a velocity contradict each other', np.inf)
-    if exit_flag != SOLVED:
-        raise SingularError('velocity problem', f'DAQP ended with {exit_flag}; more damping helps')
-    return np.asarray(z)
-
-
 def _null_space(A: Array, scale: float) -> Array:
     """Orthonormal basis (n, k) of the x with A x = 0; rows of a triangle count from a scale on."""
     n = A.shape[1]
     R, _, tau, _, _ = dgeqp3(A.T)
-    rank = int((np.abs(R.diagonal()) > RANK_TOLERANCE * max(scale, np.finfo(float).tiny)).sum())
+    least = RANK_TOLERANCE * max(scale, TINY)
+    rank = sum(abs(entry) > least for entry in R.diagonal().tolist())
     Q = np.zeros((n, n), order='F')
     Q[:, : len(tau)] = R[:, : len(tau)]
     return np.ascontiguousarray(dorgqr(Q, tau, overwrite_a=True)[0][:, rank:])
