@@ -282,13 +282,9 @@ class Collisions:
             if ways is not None:
                 self._known[near], self._known_at[near] = known, q[self._coordinates]
                 reach = within + np.abs(rates) @ ways
-            names = [self._names[pair] for pair in near]
         kept = distance <= reach
-        if not kept.all():
-            names = [name for name, keep in zip(names, kept, strict=True) if keep]
-            distance, points = distance[kept], points[kept]
-            normals, rates = normals[kept], rates[kept]
-        return Distances(tuple(names), distance, points, normals), rates
+        names = tuple(self._names[pair] for pair, k in zip(near, kept.tolist(), strict=True) if k)
+        return Distances(names, distance[kept], points[kept], normals[kept]), rates[kept]
 
     def _near(self, q: Array, within: float, ways: Array | None = None) -> tuple[list[int], Array]:
         """Place the bodies; return pairs that may be near, and the poses of all bodies.
