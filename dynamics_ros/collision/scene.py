@@ -62,6 +62,9 @@ OUTSIDE = 1e-3
 UNBOUNDED = 1e9
 """Largest motion of a joint in computations, instead of infinity [rad or m]."""
 
+FEW = 6
+"""Number of pairs up to which distances take no longer than those of their bounding spheres."""
+
 UNIT = 1e-9
 """Distance below which the direction between two points is not defined [m]."""
 
@@ -260,28 +263,28 @@ class Collisions:
         """Distances of pairs that are near, and their rates (k, nv), zero if not asked for."""
         with self._lock:
             near, placed = self._near(q, within, ways)
-            if not near:
-                return NO_PAIR, np.zeros((0, self.robot.nv))
-            jacobians = np.zeros((len(self._carriers), 6, self.robot.nv))
+            k, nv = len(near), self.robot.nv
+            if not k:
+                return NO_PAIR, np.zeros((0, nv))
+            jacobians = np.zeros((len(self._carriers), 6, nv))
             if with_rates and len(self._carriers) > 1:
                 jacobians[1:] = self.robot.jacobian(q, self._carriers[1:], 'world')
-            found = []
-            for k in near:
-                i, j = self._pair_ends[k]
-                measured, points = self._measure(k)
-                first, second = (jacobians[self._carried_by[end]] for end in (i, j))
-                pair = measured, points, placed[i], placed[j], self._extents[i], self._extents[j]
-                distance, points, normal, rates, sound = self._kernel(*pair, first, second)
-                if ways is not None:
-                    self._known[k] = distance if sound else np.nan
-                    self._known_at[k] = q[self._coordinates]
-                if distance <= (within if ways is None else within + np.abs(rates) @ ways):
-                    found.append((self._names[k], distance, points, normal, rates))
-        if not found:
-            return NO_PAIR, np.zeros((0, self.robot.nv))
-        names, *arrays = zip(*found, strict=True)
-        distances, points, normals, rates = map(np.array, arrays)
-        return Distances(names, distances, points, normals), rates
+            distance, points, normals = np.empty(k), np.empty((k, 2, 3)), np.empty((k, 3))
+            known, rates = np.empty(k), np.empty((k, nv))
+            for row, pair in enumerate(near):
+                i, j = self._pair_ends[pair]
+                measured = *self._measure(pair), placed[i], placed[j]
+                extents = self._extents[i], self._extents[j]
+                moving = jacobians[self._carried_by[i]], jacobians[self._carried_by[j]]
+                found = self._kernel(*measured, *extents, *moving)
+                distance[row], points[row], normals[row], rates[row], known[row] = found
+            reach: Any = within
+            if ways is not None:
+                self._known[near], self._known_at[near] = known, q[self._coordinates]
+                reach = within + np.abs(rates) @ ways
+        kept = distance <= reach
+        names = tuple(self._names[pair] for pair, k in zip(near, kept.tolist(), strict=True) if k)
+        return Distances(names, distance[kept], points[kept], normals[kept]), rates[kept]
 
     def _near(self, q: Array, within: float, ways: Array | None = None) -> tuple[list[int], Array]:
         """Place the bodies; return pairs that may be near, and the poses of all bodies.
@@ -289,37 +292,34 @@ class Collisions:
         With ``ways`` these are the pairs that could be so near after these motions, by their last
         distances and the joint motions since. Bodies are placed only for such pairs.
         """
-        pairs: list[int]
+        pairs = np.arange(len(self._ends))
         if ways is not None:
             shifts = np.abs(q[self._coordinates] - self._known_at) + ways
             rest = self._known - np.einsum('kj,kj->k', self._levers, shifts)
-            pairs = np.flatnonzero(~(rest > within)).tolist()
-            if not pairs:
-                return pairs, self._poses
+            pairs = np.flatnonzero(~(rest > within))
+            if not len(pairs):
+                return [], self._poses
         carriers = np.empty((len(self._carriers), 4, 4))
         carriers[0] = np.eye(4)
         if len(carriers) > 1:
             carriers[1:] = self.robot.forward_kinematics(q, self._carriers[1:])
         placed = carriers[self._carried_by] @ self._poses
-        if within == np.inf and ways is None:
-            pairs = list(range(len(self._ends)))
-        elif within < np.inf:
-            chosen: Any = slice(None) if ways is None else np.array(pairs, dtype=np.intp)
-            ends, centers = self._ends[chosen], placed[:, :3, 3]
-            apart = centers[ends[:, 1]] - centers[ends[:, 0]]
-            gaps = np.sqrt(np.einsum('ij,ij->i', apart, apart)) - self._reach[chosen]
+        if within < np.inf and (ways is None or len(pairs) > FEW):
+            (first, second), centers = self._ends[pairs].T, placed[:, :3, 3]
+            apart = centers[second] - centers[first]
+            gaps = np.sqrt(np.einsum('ij,ij->i', apart, apart)) - self._reach[pairs]
             far = gaps > within
             if ways is not None:
                 # The gap of bounding spheres is less than the distance, and counts as measured.
                 moves = ways > 0.0
-                far = gaps - self._levers[chosen][:, moves] @ ways[moves] > within
-                self._known[chosen[far]] = gaps[far]
-                self._known_at[chosen[far]] = q[self._coordinates]
-            near = np.flatnonzero(~far)
-            pairs = (near if ways is None else chosen[near]).tolist()
-        for k in {end for pair in pairs for end in self._pair_ends[pair]}:
+                far = gaps - self._levers[pairs][:, moves] @ ways[moves] > within
+                self._known[pairs[far]] = gaps[far]
+                self._known_at[pairs[far]] = q[self._coordinates]
+            pairs = pairs[~far]
+        near: list[int] = pairs.tolist()
+        for k in {end for pair in near for end in self._pair_ends[pair]}:
             self._transforms[k].setTransform(placed[k, :3, :3], placed[k, :3, 3])
-        return pairs, placed
+        return near, placed
 
     def _measure(self, pair: int) -> tuple[float, Array]:
         """Distance of a pair [m], and its closest points and normal (3, 3)."""
@@ -404,8 +404,8 @@ class Collisions:
         radii = np.array([body.radius for body in bodies])
         self._reach = radii[self._ends].sum(axis=1)
         self._extents = (1.01 * radii + OUTSIDE).tolist()
-        # Distances of the last measurements that were sound, and the coordinates then; else NaN.
-        self._known = np.full(len(self._pair_ends), np.nan)
+        # Lower bounds of the last measured distances, and the coordinates then.
+        self._known = np.full(len(self._pair_ends), -UNBOUNDED)
         self._known_at = np.zeros((len(self._pair_ends), model.nv))
         above = [model.ancestors(mover) for mover in moved_by]
         levers = [
@@ -525,7 +525,7 @@ def _length(joint: Joint) -> float:
 def _pair(
     distance: Any, points: Any, first: Any, second: Any, span: Any, other: Any, J: Any, K: Any
 ) -> dict[str, Any]:
-    """Distance, points, normal and rates of a pair, of symbols; and whether its points are sound.
+    """Distance, points, normal and rates of a pair, of symbols; and a bound of the distance.
 
     Deep inside each other, coal may return points that are on neither body. Then the direction is
     that of the centres.
@@ -550,5 +550,5 @@ def _pair(
         'points': [p, r],
         'normal': n,
         'rates': array(wrench) @ (K - J),
-        'sound': where(sound, 1.0, 0.0),
+        'known': where(sound, distance, -UNBOUNDED),
     }

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dgesdd, dposv
+from scipy.linalg.lapack import dgeqp3, dorgqr, dposv
 
 from dynamics_ros.errors import InfeasibleError, SingularError
 from dynamics_ros.multibody.linear_systems import RANK_TOLERANCE, damped_least_squares
@@ -40,78 +42,134 @@ SOLVED, INFEASIBLE = 1, -1
 ROUNDING = 1e-10
 """Violation of a bound that counts as rounding."""
 
+ZERO, TINY = np.zeros(1), float(np.finfo(float).tiny)
+
 
 def solve_bounded(
     levels: Sequence[tuple[Array, Array]],
-    lower: Array,
-    upper: Array,
+    low: Array,
+    high: Array,
     damping: float,
-    rows: tuple[Array, Array] | None = None,
-    bind: bool = False,
+    G: Array | None = None,
+    keep_direction: bool = False,
 ) -> Array:
     """Solve prioritized damped least squares A x = b within bounds for x (n).
 
     Args:
         levels: A (m, n) and b (m) of each level, highest priority first.
-        lower, upper: (n) bounds, ``UNBOUNDED`` if there is none; lower <= upper.
+        low, high: (n + k) bounds of x and of G x, ``UNBOUNDED`` if there is none; low <= high.
         damping: each level minimizes |A x - b|^2 + damping^2 |x|^2.
-        rows: G (k, n) and h (k): G x <= h. A row that no x within the bounds satisfies is violated
-            as little as these allow. If rows contradict each other within the bounds, none is
-            violated more than by the x nearest to zero.
-        bind: limits are known to bind, so that the closed form is not tried.
+        G: (k, n) rows. A row that no x within its bounds satisfies is violated as little as these
+            allow. If rows contradict each other within the bounds, none is violated more than by
+            the x nearest to zero.
+        keep_direction: where bounds are active, the first level is A x = s b, as far as the bounds
+            allow, with the largest s up to 1; unless no x at all has this direction.
 
     Raises:
         SingularError: a system is not positive definite, or the QP is not solved.
     """
-    x, Z = np.minimum(np.maximum(0.0, lower), upper), None  # zero, unless the bounds exclude it
-    if rows is not None:
-        least = rows[0] * np.where(rows[0] > 0.0, lower, upper)
-        rows = rows[0], np.maximum(rows[1], least.sum(axis=1))
-    last, moved = len(levels) - 1, bool(x.any())
+    n = levels[0][0].shape[1]
+    lower, upper = low[:n], high[:n]
+    x, Z, base = np.minimum(np.maximum(0.0, lower), upper), np.eye(n), np.zeros(n)
+    if G is None:
+        G = np.empty((0, n))
+    elif len(G):
+        least = (G * np.where(G > 0.0, lower, upper)).sum(axis=1)
+        high = np.concatenate([upper, np.maximum(high[n:], least)])
+    region = _Region(low, high, G, damping)
     for i, (A, b) in enumerate(levels):
-        B = A if Z is None else A @ Z
-        residual = b - A @ x if moved else b
-        if residual.any() or (rows is not None and moved):
-            more = None if rows is None else (rows[0], rows[1] - rows[0] @ x)
-            x = x + _step(B, residual, Z, lower - x, upper - x, damping, more, bind)
-            moved = True
-        if i < last:
-            free = _null_space(B, math.sqrt(float(A.ravel() @ A.ravel())))
-            Z = free if Z is None else Z @ free
+        B, error = A @ Z if i else A, b - A @ base
+        step = damped_step(B, error, damping) if error.any() else np.zeros(len(Z.T))
+        free = base + Z @ step
+        if region.contains(free):
+            x = free
+        elif i or not keep_direction or (along := region.along(A, b, x)) is None:
+            x = region.nearest(B, error, Z, base, x)
+        else:
+            x = along
+        base = x
+        if i + 1 < len(levels):
+            Z = Z @ _null_space(B, math.sqrt(float(A.ravel() @ A.ravel())))
             if not Z.shape[1]:
                 break
     return np.minimum(np.maximum(x, lower), upper)
 
 
-def _step(
-    B: Array,
-    b: Array,
-    Z: Array | None,
-    low: Array,
-    high: Array,
-    damping: float,
-    rows: tuple[Array, Array] | None,
-    bind: bool,
-) -> Array:
-    """Step Z z (n) that minimizes |B z - b|^2 + damping^2 |z|^2, within low and high.
+class _Region(NamedTuple):
+    """The x (n) with low <= (x, G x) <= high, in which damped least squares are solved."""
 
-    G x <= h of ``rows`` holds, too; rows that contradict each other become no worse.
-    """
-    if not bind:
-        z = damped_step(B, b, damping)
-        step = z if Z is None else Z @ z
-        if within(step, low, high, rows):
-            return step
-    # Despite rounding of earlier levels, the step zero must be feasible.
-    low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
-    solve = _by_least_squares if daqp is None else _by_daqp
-    for most in (rows, None if rows is None else (rows[0], np.maximum(rows[1], 0.0))):
+    low: Array
+    high: Array
+    G: Array
+    damping: float
+
+    def values(self, x: Array) -> Array:
+        """Return (x, G x)."""
+        return np.concatenate([x, self.G @ x]) if len(self.G) else x
+
+    def contains(self, x: Array) -> bool:
+        """Whether x is in the region, but for rounding."""
+        y = self.values(x)
+        return bool((y <= self.high + ROUNDING).all() and (y >= self.low - ROUNDING).all())
+
+    def optimum(self, B: Array, b: Array, Z: Array, base: Array) -> Array:
+        """The base + Z z in the region of least |B z - b|^2 + damping^2 |z|^2.
+
+        Raises:
+            InfeasibleError: there is none.
+        """
+        C = np.concatenate([Z, self.G @ Z]) if len(self.G) else Z
+        offset = self.values(base)
+        low, high = self.low - offset, self.high - offset
+        if daqp is None:
+            d = np.concatenate([high, -low])
+            d[d > 0.5 * UNBOUNDED] = np.inf
+            both = np.concatenate([C, -C])
+            return base + Z @ damped_least_squares(B, b, both, d, self.damping)
+        sense, H = np.zeros(len(low), dtype=np.int32), _regularized(B.T @ B, self.damping)
+        z, _, exit_flag, _ = daqp.solve(H, -b @ B, C, high, low, sense)
+        if exit_flag == INFEASIBLE:
+            raise InfeasibleError('bounds of a velocity contradict each other', np.inf)
+        if exit_flag != SOLVED:
+            reason = f'DAQP ended with {exit_flag}; more damping helps'
+            raise SingularError('velocity problem', reason)
+        return base + Z @ z
+
+    def nearest(self, B: Array, b: Array, Z: Array, base: Array, x: Array) -> Array:
+        """The optimum in a region that x is in but for rounding, or for rows that contradict.
+
+        Of the latter none gets worse than at x.
+        """
+        now = self.values(x)
+        for kept in (len(x), len(now)):
+            low, high = self.low.copy(), self.high.copy()
+            low[:kept] = np.minimum(low[:kept], now[:kept])
+            high[:kept] = np.maximum(high[:kept], now[:kept])
+            with suppress(InfeasibleError):
+                return self._replace(low=low, high=high).optimum(B, b, Z, base)
+        return x  # the others are infeasible by rounding
+
+    def along(self, A: Array, b: Array, x: Array) -> Array | None:
+        """The x in the region with A x = s b / |b| and the largest s up to |b|.
+
+        If there is none, those of the least error in that. None if s is zero without a region.
+        The unknowns are y = (s, x), a null space of E.
+        """
+        size = np.sqrt(b @ b)[None]
+        if not size.any():
+            return None
+        E = _with_first_column(-b / size, A)
+        Y, zero = _null_space(E, 1.0), np.zeros(len(x) + 1)
+        if np.abs(Y[0]).max(initial=0.0) <= RANK_TOLERANCE:
+            return None
+        low, high = np.concatenate([ZERO, self.low]), np.concatenate([size, self.high])
+        wider = _Region(low, high, _with_first_column(0.0, self.G), self.damping)
         try:
-            z = solve(B, b, Z, low, high, damping, most)
+            return wider.optimum(Y[:1], size, Y, zero)[1:]
         except InfeasibleError:
-            continue
-        return z if Z is None else Z @ z
-    return np.zeros(len(low))  # which rounding alone made infeasible
+            now = np.concatenate([ZERO, x])
+            y = wider.nearest(E, np.zeros(len(E)), np.eye(len(zero)), zero, now)
+            return wider.nearest(Y[:1], size - y[:1], Y, y, y)[1:]
 
 
 def damped_step(B: Array, b: Array, damping: float) -> Array:
@@ -121,14 +179,21 @@ def damped_step(B: Array, b: Array, damping: float) -> Array:
     return _solve_positive_definite(_regularized(B.T @ B, damping), B.T @ b)
 
 
+def _with_first_column(column: Array | float, A: Array) -> Array:
+    wider = np.empty((len(A), A.shape[1] + 1))
+    wider[:, 0], wider[:, 1:] = column, A
+    return wider
+
+
 def _null_space(A: Array, scale: float) -> Array:
-    """Orthonormal basis (n, k) of the x with A x = 0; singular values count relative to a scale."""
-    m, n = A.shape
-    _, values, Vt, failed = dgesdd(A, full_matrices=int(m < n))
-    if failed:
-        raise SingularError('velocity problem', 'its singular values do not converge')
-    rank = int((values > RANK_TOLERANCE * max(scale, np.finfo(float).tiny)).sum())
-    return np.asarray(Vt[rank:].T)
+    """Orthonormal basis (n, k) of the x with A x = 0; rows of a triangle count from a scale on."""
+    n = A.shape[1]
+    R, _, tau, _, _ = dgeqp3(A.T)
+    least = RANK_TOLERANCE * max(scale, TINY)
+    rank = sum(abs(entry) > least for entry in R.diagonal().tolist())
+    Q = np.zeros((n, n), order='F')
+    Q[:, : len(tau)] = R[:, : len(tau)]
+    return np.ascontiguousarray(dorgqr(Q, tau, overwrite_a=True)[0][:, rank:])
 
 
 def _regularized(product: Array, damping: float) -> Array:
@@ -142,53 +207,3 @@ def _solve_positive_definite(H: Array, h: Array) -> Array:
     if failed:
         raise SingularError('velocity problem', 'more damping helps')
     return z
-
-
-def within(x: Array, lower: Array, upper: Array, rows: tuple[Array, Array] | None) -> bool:
-    """Whether x (n) is within bounds and G x <= h of ``rows``, but for rounding."""
-    if not ((x <= upper + ROUNDING).all() and (x >= lower - ROUNDING).all()):
-        return False
-    return rows is None or bool((rows[0] @ x <= rows[1] + ROUNDING).all())
-
-
-def _by_least_squares(
-    B: Array,
-    b: Array,
-    Z: Array | None,
-    low: Array,
-    high: Array,
-    damping: float,
-    rows: tuple[Array, Array] | None,
-) -> Array:
-    """Solution z of the QP of `_step`, by SciPy."""
-    basis = np.eye(len(low)) if Z is None else Z
-    C, d = np.vstack([basis, -basis]), np.concatenate([high, -low])
-    d = np.where(d < 0.5 * UNBOUNDED, d, np.inf)
-    if rows is not None:
-        C, d = np.vstack([C, rows[0] @ basis]), np.append(d, rows[1])
-    return damped_least_squares(B, b, C, d, damping)
-
-
-def _by_daqp(
-    B: Array,
-    b: Array,
-    Z: Array | None,
-    low: Array,
-    high: Array,
-    damping: float,
-    rows: tuple[Array, Array] | None,
-) -> Array:
-    """Solution z of the QP of `_step`, by DAQP."""
-    # DAQP takes the first bounds as those of z itself where there are more than rows.
-    C = np.empty((0, len(low))) if Z is None else np.ascontiguousarray(Z)
-    if rows is not None:
-        C = np.concatenate([C, rows[0] if Z is None else rows[0] @ Z])
-        high = np.concatenate([high, rows[1]])
-        low = np.concatenate([low, np.full(len(rows[1]), -np.inf)])
-    sense = np.zeros(len(low), dtype=np.int32)
-    z, _, exit_flag, _ = daqp.solve(_regularized(B.T @ B, damping), -b @ B, C, high, low, sense)
-    if exit_flag == INFEASIBLE:
-        raise InfeasibleError('bounds of a velocity contradict each other', np.inf)
-    if exit_flag != SOLVED:
-        raise SingularError('velocity problem', f'DAQP ended with {exit_flag}; more damping helps')
-    return np.asarray(z)

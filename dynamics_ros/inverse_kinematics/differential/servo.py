@@ -17,8 +17,9 @@ from dynamics_ros.multibody.arguments import check_positive, finite_vector
 from dynamics_ros.multibody.end_effector import pose_error
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
+from .bounded import damped_step
 from .limits import Limits
-from .motion import DifferentialInverseKinematics, DifferentialMotion
+from .motion import DifferentialInverseKinematics, DifferentialMotion, Prepared
 from .tasks import ROWS, FrameTask
 
 Array = NDArray[np.float64]
@@ -166,18 +167,10 @@ class CartesianServo:
         wanted *= scaled
         self._task.feedforward = wanted
         prepared = self._solver.prepare(q, dt, self.v)
-        motion = self._solver.solve(prepared)
-        settings, condition, fraction = self.settings, motion.condition, 1.0
-        if condition > settings.slow_condition and self._approaches_singularity(
-            q, motion.v, condition
-        ):
-            margin = settings.stop_condition - condition
-            fraction = max(0.0, margin / (settings.stop_condition - settings.slow_condition))
-            motion = self._solver.solve(prepared, fraction)
-        self.v, slowed = motion.v, fraction < 1.0
-        step = {**vars(motion), 'condition': condition}
-        speed = fraction * motion.scale
-        return ServoStep(**step, speed=speed, near_singularity=slowed, scaled=scaled)
+        fraction = self._fraction(q, prepared)
+        motion = self._solver.solve(prepared, fraction)
+        self.v, speed, near = motion.v, fraction * motion.scale, fraction < 1.0
+        return ServoStep(**vars(motion), speed=speed, near_singularity=near, scaled=scaled)
 
     def follow_pose(self, q: Array, target: Array, dt: float) -> ServoStep:
         """Compute the next velocity towards a pose (4, 4) of the frame in the root frame.
@@ -199,10 +192,16 @@ class CartesianServo:
         )
         return min([1.0, *(limit / size for size, limit in speeds if size > limit)])
 
-    def _approaches_singularity(self, q: Array, v: Array, condition: float) -> bool:
-        """Whether the motion v at q increases the condition number."""
+    def _fraction(self, q: Array, prepared: Prepared) -> float:
+        """Fraction of the speed that singularities leave a motion as demanded at q."""
+        settings, condition = self.settings, prepared.condition
+        if condition <= settings.slow_condition:
+            return 1.0
+        v = damped_step(*prepared.levels[0], prepared.damping)
         fastest = float(np.abs(v).max())
-        if fastest <= STILL:
-            return True
-        probed = self.robot.integrate(q, (PROBE / fastest) * v)
-        return self._solver.condition(probed) > condition
+        if fastest > STILL:
+            probed = self.robot.integrate(q, (PROBE / fastest) * v)
+            if self._solver.condition(probed) <= condition:
+                return 1.0
+        margin = settings.stop_condition - condition
+        return max(0.0, margin / (settings.stop_condition - settings.slow_condition))
