@@ -14,7 +14,6 @@ from .joint_states.samples import JointSamples, UnusableRecordingError
 from .payload import (
     DriveGains,
     KnownLoad,
-    Payload,
     identify_drive_gains,
     identify_with_payload,
 )
@@ -27,7 +26,6 @@ __all__ = [
     'JointSamples',
     'KnownLoad',
     'NotThisRobotError',
-    'Payload',
     'UnusableRecordingError',
     'for_robot',
     'identify',
