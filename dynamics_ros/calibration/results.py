@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from dynamics_ros.command_line import Block
-from dynamics_ros.estimation import PayloadEstimate
-from dynamics_ros.identification import DriveGains, Evaluation, Identified
+from dynamics_ros.identification import DriveGains, Evaluation, Identified, PayloadEstimate
 from dynamics_ros.identification.uncertainty import Learned
 from dynamics_ros.recordings.page import figure, page, table
 

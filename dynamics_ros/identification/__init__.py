@@ -6,6 +6,8 @@
 fit them best, and estimates the accuracy of each. It uses no files; ``calibration`` does.
 """
 
+from dynamics_ros.estimation import PayloadEstimate
+
 from .bodies.base_parameters import BaseParameters
 from .evaluation import Evaluation, Identified
 from .identify import identify
@@ -26,6 +28,7 @@ __all__ = [
     'JointSamples',
     'KnownLoad',
     'NotThisRobotError',
+    'PayloadEstimate',
     'UnusableRecordingError',
     'for_robot',
     'identify',
