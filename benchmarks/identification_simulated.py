@@ -16,10 +16,10 @@ from benchmarks.identification_arms import NAMES, RATE, SUITE, Arm, figure, simu
 from benchmarks.records import Goal, Record
 from benchmarks.unmodelled_arms import OTHERS, STICKING, Motion, UnmodelledArm, named
 from dynamics_ros import Robot
+from dynamics_ros.estimation import PayloadEstimate
 from dynamics_ros.identification import (
     Identified,
     JointSamples,
-    Payload,
     identify,
     identify_with_payload,
 )
@@ -113,12 +113,12 @@ def payload(options: argparse.Namespace) -> Iterator[Record]:
         yield from _of_pairs('payload pair, unmodelled friction, same motion', name, alike)
 
 
-def _payload_of(robot: Robot, runs: list[JointSamples], frame: str) -> Payload:
+def _payload_of(robot: Robot, runs: list[JointSamples], frame: str) -> PayloadEstimate:
     _, found = identify_with_payload(robot, runs[:1], runs[1:], frame)
     return found
 
 
-def _of_pairs(case: str, name: str, pairs: list[Payload]) -> Iterator[Record]:
+def _of_pairs(case: str, name: str, pairs: list[PayloadEstimate]) -> Iterator[Record]:
     """How far the worst is off, and all over their stated deviations."""
     masses = np.array([pair.mass for pair in pairs]) - MASS
     centers = np.array([pair.center_of_mass for pair in pairs]) - CENTER

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dynamics_ros.command_line import Block
-from dynamics_ros.identification import DriveGains, Evaluation, Identified, Payload
+from dynamics_ros.identification import DriveGains, Evaluation, Identified, PayloadEstimate
 from dynamics_ros.identification.uncertainty import Learned
 from dynamics_ros.recordings.page import figure, page, table
 
@@ -107,7 +107,7 @@ def _errors(evaluation: Evaluation) -> dict[str, Any]:
     }
 
 
-def payload_json(payload: Payload, converted: bool) -> dict[str, Any]:
+def payload_json(payload: PayloadEstimate, converted: bool) -> dict[str, Any]:
     """Returns the entry that ``--json`` adds for a payload; see ``payload_text``."""
     return {
         'payload': {
@@ -122,7 +122,7 @@ def payload_json(payload: Payload, converted: bool) -> dict[str, Any]:
     }
 
 
-def payload_text(payload: Payload, converted: bool = False) -> str:
+def payload_text(payload: PayloadEstimate, converted: bool = False) -> str:
     """Returns an identified payload as text.
 
     Args:

@@ -47,6 +47,8 @@ from .loops import (
     gravity_in_loops,
     inverse_dynamics_in_loops,
     loops_of,
+    motor_map,
+    motors,
     widest_gap,
 )
 
@@ -81,6 +83,8 @@ __all__ = [
     'impact_derivatives',
     'inverse_dynamics_in_loops',
     'loops_of',
+    'motor_map',
+    'motors',
     'operational_space',
     'split_forces',
     'support_projector',

@@ -29,7 +29,13 @@ from dynamics_ros.multibody.arguments import (
     refuse_overflow,
 )
 from dynamics_ros.multibody.kernel_methods import Wrenches
-from dynamics_ros.multibody.linear_systems import Array, apply, pseudo_inverse
+from dynamics_ros.multibody.linear_systems import (
+    Array,
+    apply,
+    largest_singular_value,
+    pseudo_inverse,
+    transposed,
+)
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .dynamics import constrained_forward_dynamics, constrained_inverse_dynamics
@@ -226,6 +232,24 @@ def motors(robot: RigidBodySystem) -> NDArray[np.bool_]:
         if joint.name in robot.model.passive_joints:
             mask[list(joint.v_indices)] = False
     return mask
+
+
+def motor_map(robot: RigidBodySystem, q: Array) -> Array:
+    """Map (..., nv, nv) from torques of the tree at q (..., nq) to those of the motors.
+
+    It is the transpose of the map from velocities of the motors to those of all joints. Of more
+    motors than degrees of freedom it leaves out torques that only act against each other.
+    """
+    J, _ = rows_and_bias(robot, q, None, loops_of(robot))
+    driven, size = motors(robot), largest_singular_value(J)
+    A, B = J[..., ~driven], J[..., driven]
+    follow = -pseudo_inverse(A, size) @ B
+    bound = B + A @ follow
+    moves = np.eye(bound.shape[-1]) - pseudo_inverse(bound, size) @ bound
+    velocities = np.zeros((*J.shape[:-2], robot.nv, robot.nv))
+    for rows, columns in ((driven, moves), (~driven, follow @ moves)):
+        velocities[..., np.ix_(rows, driven)[0], np.flatnonzero(driven)] = columns
+    return transposed(velocities)
 
 
 class Gap(NamedTuple):

@@ -1,17 +1,19 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Identification of a payload from joint torques in motion or in static postures ([Atkeson1986]).
+"""Identification of a load by least squares ([Atkeson1986]): of a robot, or of a wrist sensor.
 
-Torques are linear in the ten inertial parameters pi of the payload,
+Torques are linear in the ten inertial parameters pi of a load,
 
     tau - tau_robot(q, v, a) = Y(q, v, a) pi,
 
-and so are their means over short time windows. Means are used because the acceleration is a
-difference quotient of noisy velocities: over a window its noise reduces to that of two samples, as
-in the momentum form. Weighted least squares over the windows gives pi and its covariance; the
-weights are the inverse standard deviations of the residual torques of each joint. Constant offsets
-of the joint torques are fitted together with pi, because they would move its centre of mass. Window
-means whose residuals are correlated in time count as fewer windows.
+and so are forces and torques of a sensor in front of it. The equations of each joint j, or of the
+forces and of the torques of a sensor, are
+
+    y_j = X_j x + Z_j z_j + e_j,    x, z_j ~ N(0, 1),    e_j ~ N(0, sigma_j^2),
+
+with unknowns x that all share, such as pi, and unknowns z_j of one joint, such as its offset or
+friction. Columns are multiplied by the prior deviations of their unknowns. The noise sigma_j
+follows from the residuals; equations whose residuals are correlated in time count as fewer.
 
 A pi that is physically impossible is replaced: a negative mass by none, an inertia about the centre
 of mass that violates the triangle inequality by the nearest one whose pseudo-inertia is positive
@@ -22,15 +24,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.algorithms.contact.torque_observer import EFFORT_SAMPLINGS
+from dynamics_ros.constraints import gravity_in_loops, motor_map, motors
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.multibody.arguments import finite_vector, per_entry
-from dynamics_ros.spatial import Inertia
+from dynamics_ros.multibody.linear_systems import apply
+from dynamics_ros.spatial import Inertia, Matrix3, Vector3
 
 from .effort_model import EffortModel
 from .uncertainty.thresholds import by_effort_limit
@@ -43,14 +47,8 @@ Array = NDArray[np.float64]
 WINDOW, MAX_GAP = 100_000_000, 50_000_000
 """Averaging time, and longest time without samples within a window [ns]."""
 
-LENGTH = 0.1
-"""Length that scales parameters with a length to kg [m]."""
-
-UNITS = np.array([1.0, *3 * [LENGTH], *6 * [LENGTH**2]])
-"""Parameters of a body over their values in kg."""
-
-PRIOR = 30.0
-"""Prior standard deviation of each scaled parameter [kg]."""
+PRIOR = np.array([100.0, *3 * [30.0], *6 * [10.0]])
+"""Prior standard deviations of the parameters of a load [kg, kg m, kg m^2]."""
 
 OBSERVABLE_MASS, MIN_MASS = 0.1, 0.1
 """A mass is observable if its deviation is below this share of it, or of the least mass [kg]."""
@@ -74,9 +72,125 @@ MIN_DISTANCE = 0.1
 MAX_TORQUE = 1e9
 """Bound of plausible torques; squares of much larger ones overflow [Nm or N]."""
 
+ROUNDS, UNCORRELATED = 6, 2
+"""Iterations of the noise; those before residuals are correlated by what is not fitted yet."""
+
+MIN_NOISE, LEAST_NOISE = 0.01, 1e-6
+"""Least noise, over the largest one of all joints, and [Nm or N]: a perfect fit must not get all
+the weight."""
+
+USUAL_ROWS = 30.0
+"""Rows of usual noise that the logarithm of a level's is averaged with: few rows say little."""
+
+MIN_FREEDOM = 0.1
+"""Of the equations, which are counted at least when noise is computed from residuals."""
+
 
 class NotIdentifiableError(DynamicsRosError):
     """Raised if the samples do not determine the payload."""
+
+
+class Solution(NamedTuple):
+    """Solution of the equations of a load.
+
+    Attributes:
+        shared: (k) shared unknowns.
+        own: (joints, m) unknowns of each joint.
+        covariance: (joints, k + m, k + m) of shared and own unknowns.
+        residual: (joints, n) residuals of the equations that count for the noise, else 0.
+    """
+
+    shared: Array
+    own: Array
+    covariance: Array
+    residual: Array
+
+
+def solve(
+    shared: Array,
+    own: Array,
+    right: Array,
+    noise: Array,
+    *,
+    level: NDArray[np.int64] | None = None,
+    memory: int = 0,
+    least: ArrayLike = 0.0,
+) -> Solution:
+    """Solves linear equations with unit normal priors, and estimates their noise.
+
+    Args:
+        shared, own: (joints, n, k), (joints, n, m) factors X and Z.
+        right: (joints, n) right sides y.
+        noise: (joints) standard deviation that the iteration begins with.
+        level: (joints, n) number of the noise level of each equation from 1 on, such as that of a
+            speed; 0 for equations that are left out. None: one level.
+        memory: largest lag of correlated residuals [equations].
+        least: (joints) least noise.
+    """
+    k, m = shared.shape[-1], own.shape[-1]
+    level = np.ones(right.shape, dtype=np.int64) if level is None else level
+    whole = np.concatenate([shared, own, right[..., np.newaxis]], axis=-1)
+    masks = [level == number for number in range(1, int(level.max()) + 1)]
+    products = np.stack([(whole * x[..., np.newaxis]).swapaxes(1, 2) @ whole for x in masks], 1)
+    counts = np.stack([mask.sum(axis=1) for mask in masks], axis=1)
+    rows = np.maximum(counts.sum(axis=1), 1.0)
+    variance, factors, relative = np.square(noise), np.ones(len(right)), np.ones(counts.shape)
+    for number in range(ROUNDS + 1):
+        G = np.einsum(
+            'jl,jlcd->jcd', 1.0 / ((variance * factors)[:, np.newaxis] * relative), products
+        )
+        # Each joint's own unknowns are eliminated: what is left are equations of the shared ones.
+        effects = np.linalg.inv(G[:, k:-1, k:-1] + np.eye(m))
+        follow = effects @ G[:, k:-1, :k]
+        H = (G[:, :k, :k] - G[:, :k, k:-1] @ follow).sum(axis=0)
+        values, vectors = np.linalg.eigh(H)
+        # By eigenvalues, since the variances of different directions differ by more than double
+        # precision.
+        coloring = vectors / np.sqrt(1.0 + np.maximum(values, 0.0))
+        pull = (G[:, :k, -1] - (G[:, k:-1, -1, np.newaxis] * follow).sum(axis=1)).sum(axis=0)
+        x = coloring @ (coloring.T @ pull)
+        z = (effects @ G[:, k:-1, -1:])[..., 0] - follow @ x
+        roots = np.concatenate([np.tile(coloring, (len(right), 1, 1)), -follow @ coloring], axis=1)
+        covariance = roots @ roots.swapaxes(1, 2)
+        covariance[:, k:, k:] += effects
+        residual = (level > 0) * (right - shared @ x - (own @ z[..., np.newaxis])[..., 0])
+        if number == ROUNDS:
+            break
+        # Numbers that the equations determine.
+        spent = (G[:, :-1, :-1] * covariance).sum(axis=(1, 2))
+        freedom = np.clip(1.0 - spent / rows, MIN_FREEDOM, 1.0)
+        squares = np.stack([(residual**2 * mask).sum(axis=1) for mask in masks], axis=1) + 1e-300
+        usual = (squares.sum(axis=1) / rows)[:, np.newaxis]
+        relative = (squares / (np.maximum(counts, 1.0) * usual)) ** (counts / (counts + USUAL_ROWS))
+        variance = (squares / relative).sum(axis=1) / rows / freedom
+        floor = np.maximum(least, LEAST_NOISE + MIN_NOISE * np.sqrt(variance.max()))
+        variance = np.maximum(variance, np.square(floor))
+        if number >= UNCORRELATED:
+            usual = np.take_along_axis(relative, np.maximum(level - 1, 0), axis=1)
+            white = residual / np.sqrt(usual)
+            factors = correlation_factors(white.T, (level > 0).T, memory)
+    return Solution(x, z, covariance, residual)
+
+
+def correlation_factors(left: Array, counts: NDArray[np.bool_], memory: int) -> Array:
+    """Returns how many times as large the variance of means is by correlations in time (columns).
+
+    Args:
+        left: (n, columns) residuals.
+        counts: (n, columns) whether they count.
+        memory: largest lag over which correlations are summed, at most a quarter of n.
+    """
+    memory, total = min(memory, len(left) // 4), np.maximum(counts.sum(axis=0), 1)
+    left = counts * (left - (counts * left).sum(axis=0) / total)
+    variance = np.maximum((left**2).sum(axis=0) / total, 1e-300)
+    found = np.ones(left.shape[1])
+    for lag in range(1, memory + 1):
+        pairs = np.maximum((counts[lag:] & counts[:-lag]).sum(axis=0), 1)
+        product = (left[lag:] * left[:-lag]).sum(axis=0) / pairs / variance
+        # Correlations within the statistical error of independent residuals do not count.
+        sure = np.maximum(np.abs(product) - 2.0 / np.sqrt(total), 0.0) * np.sign(product)
+        found += 2.0 * (1.0 - lag / (memory + 1.0)) * sure
+    return np.asarray(np.maximum(found, 1.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +209,9 @@ class PayloadEstimate:
             below a tenth of the mass; 3 cm; mass times (3 cm)^2.
         residual: root mean square of the residuals of the window means [Nm or N].
         samples: number of samples used.
+        own_weight: weight of the robot by recordings without the payload, over that of its
+            description, at the joints that tell the payload. Not 1 if masses or the unit of efforts
+            are not as described; deviations of the mass include its difference from 1.
     """
 
     frame: str
@@ -109,6 +226,7 @@ class PayloadEstimate:
     inertia_observable: NDArray[np.bool_]
     residual: float
     samples: int
+    own_weight: float = 1.0
 
 
 class PayloadIdentifier:
@@ -151,7 +269,11 @@ class PayloadIdentifier:
         body = robot.model.frame(frame).body
         noise = per_entry('effort_noise', effort_noise, robot.nv, least=1e-12, infinite=True)
         moved = [i for k in robot.model.ancestors(body) for i in robot.model.joints[k].v_indices]
-        self._rows = np.array([i for i in sorted(set(moved)) if np.isfinite(noise[i])], dtype=int)
+        carries = np.zeros(robot.nv, dtype=bool)
+        carries[moved] = True
+        if robot.model.loops and moved:
+            carries = motors(robot)
+        self._rows = np.flatnonzero(carries & np.isfinite(noise))
         if not len(self._rows):
             raise InvalidArgumentError('frame', f'no joint feels {frame!r}', 'a frame that moves')
         self._noise = noise[self._rows]
@@ -193,7 +315,9 @@ class PayloadIdentifier:
         """
         robot, efforts = self.robot, self._efforts
         q, v = finite_vector('q', q, robot.nq), finite_vector('v', v, robot.nv)
-        gravity = None if efforts.includes_gravity else robot.gravity(q)
+        gravity = None
+        if not efforts.includes_gravity:
+            gravity = gravity_in_loops(robot, q) if robot.model.loops else robot.gravity(q)
         tau = efforts.joint_torque(effort, v, gravity)
         if self._stamps and stamp <= self._stamps[-1]:
             return False
@@ -218,37 +342,19 @@ class PayloadIdentifier:
             raise NotIdentifiableError(
                 f'torques of {np.abs(torques).max():.3g} Nm or N are no torques of a robot'
             )
-        pi, covariance, scatter = self._fitted(Y, torques, self._offset)
-        if math.sqrt(covariance[0, 0]) >= OBSERVABLE_MASS * max(pi[0], MIN_MASS):
+        for offset in (self._offset, 0.0 * self._offset):
+            offsets = np.tile(offset[:, np.newaxis, np.newaxis], (1, len(torques[0]), 1))
+            found = solve(Y * PRIOR, offsets, torques, self._noise, memory=MAX_LAG)
+            pi = found.shared * PRIOR
+            covariance = found.covariance[0, :10, :10] * np.outer(PRIOR, PRIOR)
             # A single posture does not tell offsets from a weight.
-            pi, covariance, scatter = self._fitted(Y, torques, 0.0 * self._offset)
-        residual = float(np.sqrt(np.mean(scatter**2)))
+            if math.sqrt(covariance[0, 0]) < OBSERVABLE_MASS * max(pi[0], MIN_MASS):
+                break
+        residual = float(np.sqrt(np.mean(found.residual**2)))
         return estimate_of(self.frame, pi, covariance, residual, samples)
 
-    def _fitted(self, Y: Array, torques: Array, offset: Array) -> tuple[Array, Array, Array]:
-        """Returns parameters (10), their covariance (10, 10), and residuals of the rows.
-
-        Args:
-            Y: (windows, rows, 10) regressor.
-            torques: (windows, rows) torques of the payload.
-            offset: (rows) prior deviations of constant offsets; 0 for none.
-        """
-        # Offsets of the rows are further unknowns, scaled to the same prior deviation.
-        offsets = np.broadcast_to(np.diag(offset / PRIOR), (len(Y), *2 * (Y.shape[1],)))
-        Y = np.concatenate([Y / UNITS, offsets], axis=2)
-        weights = 1.0 / self._noise
-        for _ in range(3):
-            x, _ = _solved(Y, torques, weights)
-            left = torques - Y @ x
-            scatter = np.sqrt(np.mean(left**2, axis=0))
-            # A joint with a perfect fit must not get all the weight.
-            weights = 1.0 / np.maximum(scatter, 1e-6 + 0.01 * scatter.max())
-        factors = correlation_factors(left, np.ones(left.shape, dtype=bool), MAX_LAG)
-        x, covariance = _solved(Y, torques, weights / np.sqrt(factors))
-        return x[:10] / UNITS, covariance[:10, :10] / np.outer(UNITS, UNITS), scatter
-
     def _means(self) -> tuple[Array, Array, int]:
-        """Returns Y (windows, rows, 10), torques of the payload, and the number of samples."""
+        """Returns Y (rows, windows, 10), torques (rows, windows) and the number of samples."""
         robot = self.robot
         regressors, torques, samples = [], [], 0
         for first, last in self._windows():
@@ -258,20 +364,24 @@ class PayloadIdentifier:
             q, v, tau = np.split(block, [robot.nq, robot.nq + robot.nv], axis=1)
             a = np.gradient(v, t, axis=0, edge_order=1)
             own = robot.inverse_dynamics(q, v, a) + self._efforts.rotor_inertia * a
-            Y = robot.regressor(q, v, a)[:, self._rows, self._columns] @ self._to_body
+            Y = robot.regressor(q, v, a)[..., self._columns] @ self._to_body
+            if robot.model.loops:
+                to_motors = motor_map(robot, q)
+                own, tau = apply(to_motors, own), apply(to_motors, tau * motors(robot))
+                Y = to_motors @ Y
             steps = np.diff(t, prepend=0.0) / t[-1]
             # Trapezoidal rule: each sample has half of the steps before and after it.
             mean = 0.5 * (steps + np.append(steps[1:], 0.0))
             held = steps if self._held else mean
-            torques.append(held @ tau[:, self._rows] - mean @ own[:, self._rows])
-            regressors.append(np.einsum('t,tij->ij', mean, Y))
+            torques.append((held @ tau - mean @ own)[self._rows])
+            regressors.append(np.einsum('t,tij->ij', mean, Y[:, self._rows]))
             samples += len(t)
         if not torques:
             raise NotIdentifiableError(
                 f'{self.samples} samples make no window of {WINDOW * 1e-9:g} s without a '
                 'gap: joint states have to come all the time'
             )
-        return np.array(regressors), np.array(torques), samples
+        return np.array(regressors).swapaxes(0, 1), np.array(torques).T, samples
 
     def _windows(self) -> list[tuple[int, int]]:
         """Returns first and last sample of each window; a window ends where the next one begins."""
@@ -302,9 +412,7 @@ def estimate_of(
     Raises:
         NotIdentifiableError: the mass is not determined.
     """
-    values, vectors = np.linalg.eigh(covariance * np.outer(UNITS, UNITS))
-    coloring = vectors * np.sqrt(np.maximum(values, 1e-16 * values[-1])) / UNITS[:, np.newaxis]
-    deviation = float(np.linalg.norm(coloring[0]))
+    deviation = math.sqrt(covariance[0, 0])
     is_observable = deviation < OBSERVABLE_MASS * max(pi[0], MIN_MASS)
     if not is_observable and deviation > max(pi[0], MIN_MASS):
         raise NotIdentifiableError(
@@ -312,8 +420,11 @@ def estimate_of(
             f'{deviation:.2f} kg; move the joints that carry the payload'
         )
     possible = _possible(pi, deviation)
-    mass, center, inertia = _split(possible)
-    spread = np.linalg.norm(_split_derivative(possible) @ coloring, axis=1)
+    mass, (center, inertia) = float(possible[0]), np.split(_center_and_inertia(possible), [3])
+    step = 1e-6 * max(mass, MIN_MASS)
+    ends = (_center_and_inertia(possible + sign * step * np.eye(10)) for sign in (1.0, -1.0))
+    J = np.subtract(*ends).T / (2.0 * step)
+    spread = np.sqrt(np.maximum(np.einsum('ij,jk,ik->i', J, covariance, J), 0.0))
     # A first moment that was left out is an error of the centre.
     center_deviation = np.hypot(spread[:3], pi[1:4] / mass - center)
     inertia_deviation = spread[3:].reshape(3, 3)
@@ -322,7 +433,7 @@ def estimate_of(
         frame=frame,
         mass=mass,
         center_of_mass=center,
-        inertia=inertia if observable.any() else np.zeros((3, 3)),
+        inertia=inertia.reshape(3, 3) * observable.any(),
         mass_deviation=deviation,
         center_of_mass_deviation=center_deviation,
         inertia_deviation=inertia_deviation,
@@ -335,38 +446,6 @@ def estimate_of(
     )
 
 
-def _solved(Y: Array, torques: Array, weights: Array) -> tuple[Array, Array]:
-    """Returns the unknowns (n) with a prior, and their covariance (n, n)."""
-    weighted = Y * (weights**2)[:, np.newaxis]
-    information = np.einsum('tij,tik->jk', weighted, Y)
-    # Whitening by eigenvalues, since the variances of different directions differ by more than
-    # double precision.
-    values, vectors = np.linalg.eigh(information)
-    coloring = vectors / (np.maximum(values, 0.0) + PRIOR**-2) ** 0.5
-    covariance: Array = coloring @ coloring.T
-    return coloring @ (coloring.T @ np.einsum('tij,ti->j', weighted, torques)), covariance
-
-
-def correlation_factors(left: Array, counts: NDArray[np.bool_], memory: int) -> Array:
-    """Returns how many times as large the variance of means is by correlations in time (columns).
-
-    Args:
-        left: (n, columns) residuals; 0 where they do not count.
-        counts: (n, columns) whether they count.
-        memory: largest lag over which correlations are summed, at most a quarter of n.
-    """
-    memory, total = min(memory, len(left) // 4), np.maximum(counts.sum(axis=0), 1)
-    variance = np.maximum((left**2).sum(axis=0) / total, 1e-300)
-    found = np.ones(left.shape[1])
-    for lag in range(1, memory + 1):
-        pairs = np.maximum((counts[lag:] & counts[:-lag]).sum(axis=0), 1)
-        product = (left[lag:] * left[:-lag]).sum(axis=0) / pairs / variance
-        # Correlations within the statistical error of independent residuals do not count.
-        sure = np.maximum(np.abs(product) - 2.0 / np.sqrt(total), 0.0) * np.sign(product)
-        found += 2.0 * (1.0 - lag / (memory + 1.0)) * sure
-    return np.asarray(np.maximum(found, 1.0))
-
-
 def parameter_map(robot: Robot, frame: str) -> Array:
     """Returns the map (10, 10) from parameters in a frame to those in the body that carries it."""
     placement = robot.model.frame(frame).placement
@@ -376,57 +455,11 @@ def parameter_map(robot: Robot, frame: str) -> Array:
     return np.array(moved).T - placement.act(Inertia.from_array(base)).array()[:, np.newaxis]
 
 
-def _split(pi: Array) -> tuple[float, Array, Array]:
-    """Returns mass, centre of mass, and inertia about it."""
+def _center_and_inertia(pi: Array) -> Array:
+    """Returns centre of mass, and inertia about it, row by row (..., 12)."""
     body = Inertia.from_array(pi)
-    return float(pi[0]), np.array([*body.center]), np.array([[*row] for row in body.rotational])
-
-
-def _split_derivative(pi: Array) -> Array:
-    """Returns the derivative (12, 10) of centre and inertia, by central differences."""
-
-    def parts(pi: Array) -> Array:
-        return np.concatenate([part.ravel() for part in _split(pi)[1:]])
-
-    step = 1e-6 * max(pi[0], MIN_MASS)
-    return np.array([(parts(pi + s) - parts(pi - s)) / (2.0 * step) for s in step * np.eye(10)]).T
-
-
-_PAIRS = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
-
-
-def _basis() -> Array:
-    basis = np.zeros((10, 4, 4))
-    basis[0, 3, 3] = 1.0
-    for k in range(3):
-        basis[1 + k, k, 3] = basis[1 + k, 3, k] = 1.0
-    for k, (i, j) in enumerate(_PAIRS):
-        inertia = np.zeros((3, 3))
-        inertia[i, j] = inertia[j, i] = 1.0
-        basis[4 + k, :3, :3] = 0.5 * np.trace(inertia) * np.eye(3) - inertia
-    return basis
-
-
-BASIS = _basis()
-"""(10, 4, 4) pseudo-inertias of a unit of each parameter."""
-
-
-def pseudo_inertia(parameters: Array) -> Array:
-    """Pseudo-inertias (..., 4, 4) of parameters (..., 10)."""
-    P: Array = np.tensordot(parameters, BASIS, axes=1)
-    return P
-
-
-def parameters_of(P: Array) -> Array:
-    """Parameters (..., 10) of pseudo-inertias (..., 4, 4)."""
-    S = P[..., :3, :3]
-    inertia = np.trace(S, axis1=-2, axis2=-1)[..., np.newaxis, np.newaxis] * np.eye(3) - S
-    entries = [
-        P[..., 3, 3],
-        *(P[..., k, 3] for k in range(3)),
-        *(inertia[..., i, j] for i, j in _PAIRS),
-    ]
-    return np.stack(entries, axis=-1)
+    numbers = [*body.center, *(x for row in body.rotational for x in row)]
+    return np.stack(np.broadcast_arrays(*numbers), axis=-1)
 
 
 def _possible(pi: Array, deviation: float) -> Array:
@@ -439,9 +472,9 @@ def _possible(pi: Array, deviation: float) -> Array:
     """
     if pi[0] <= deviation:
         return max(float(pi[0]), 1e-3 * deviation) * np.eye(10)[0]
-    P = pseudo_inertia(pi)
-    about_origin = np.outer(P[:3, 3], P[:3, 3]) / pi[0]
-    values, vectors = np.linalg.eigh(P[:3, :3] - about_origin)
-    if values[0] < 0.0:
-        P[:3, :3] = (vectors * np.maximum(values, 0.0)) @ vectors.T + about_origin
-    return parameters_of(P)
+    center, inertia = np.split(_center_and_inertia(pi), [3])
+    values, vectors = np.linalg.eigh(inertia.reshape(3, 3))
+    # Second moments of the mass along the principal axes: the triangle inequality.
+    moments = np.maximum(0.5 * values.sum() - values, 0.0)
+    inertia = (vectors * (moments.sum() - moments)) @ vectors.T
+    return Inertia(float(pi[0]), Vector3(*center), Matrix3(inertia)).array()

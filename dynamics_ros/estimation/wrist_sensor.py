@@ -28,10 +28,10 @@ from dynamics_ros.multibody.arguments import check_positive, finite_vector
 from .payload_identification import (
     MAX_STATIC_SPEED,
     PRIOR,
-    UNITS,
     NotIdentifiableError,
     PayloadEstimate,
     estimate_of,
+    solve,
 )
 from .uncertainty.thresholds import motion_scales
 
@@ -63,6 +63,9 @@ MAX_MISFIT = 0.1
 
 MIN_MISFIT = 1.0
 """Residual of the forces that is never refused [N]."""
+
+MAX_BIAS = 1e3
+"""Prior standard deviation of a bias [N, Nm]."""
 
 MAX_GAP = 0.1
 """Longest time between two states over which momentum is compared [s]."""
@@ -211,17 +214,25 @@ class WristSensorIdentifier:
             for each, center in zip(postures, middle, strict=True)
         ]
         noise = NORMAL * np.mean(distances, axis=0)
-        least = math.sqrt(0.5 * math.pi * len(postures) / self.samples) * noise
-        identity = np.broadcast_to(np.eye(3), (len(postures), 3, 3))
-        # Columns e_i x g: the moment of the weight is m c x g.
-        moments = np.cross(identity, gravity[:, np.newaxis]).swapaxes(1, 2)
-        forces, force_cov, misfit = _fitted(
-            np.concatenate([gravity[:, :, np.newaxis], identity], axis=2), middle[:, :3], least[:3]
+        # Columns of mass and first moment, of which e_i x g is the moment of the weight.
+        columns = np.zeros((2, len(postures), 3, 4))
+        columns[0, ..., 0] = gravity
+        columns[1, ..., 1:] = np.cross(np.eye(3), gravity[:, np.newaxis]).swapaxes(1, 2)
+        # Those of few postures may fit by chance: not better than the noise of the medians.
+        least = np.sqrt(np.square(noise).reshape(2, 3).mean(axis=1))
+        least *= math.sqrt(0.5 * math.pi * len(postures) / self.samples)
+        solution = solve(
+            (columns * PRIOR[:4]).reshape(2, -1, 4),
+            np.tile(MAX_BIAS * np.eye(3), (2, len(postures), 1)),
+            middle.reshape(-1, 2, 3).swapaxes(0, 1).reshape(2, -1),
+            least + 1e-3,
+            least=least,
         )
-        torques, torque_cov, _ = _fitted(
-            np.concatenate([moments, identity], axis=2), middle[:, 3:], least[3:]
-        )
-        mass, deviation = float(forces[0]), math.sqrt(force_cov[0, 0])
+        pi = PRIOR * np.concatenate([solution.shared, np.zeros(6)])
+        covariance = np.diag(PRIOR**2)
+        covariance[:4, :4] *= solution.covariance[0, :4, :4]
+        mass, deviation = float(pi[0]), math.sqrt(covariance[0, 0])
+        misfit = float(np.sqrt(np.mean(solution.residual[0] ** 2)))
         weight = abs(mass) * float(np.linalg.norm(self._gravity))
         if misfit > max(MAX_MISFIT * weight, MIN_MISFIT):
             raise NotIdentifiableError(
@@ -231,12 +242,10 @@ class WristSensorIdentifier:
             )
         is_reversed = mass < 0.0 if abs(mass) > 3.0 * deviation else self._was_reversed
         sign = -1.0 if is_reversed else 1.0
-        covariance = np.diag(np.square(PRIOR / UNITS))
-        covariance[0, 0], covariance[1:4, 1:4] = force_cov[0, 0], torque_cov[:3, :3]
-        pi = sign * np.concatenate([forces[:1], torques[:3], np.zeros(6)])
-        payload = estimate_of(self.frame, pi, covariance, misfit, self.samples)
-        bias = sign * np.concatenate([forces[1:], torques[3:]])
-        bias_deviation = np.sqrt(np.concatenate([np.diag(force_cov)[1:], np.diag(torque_cov)[3:]]))
+        payload = estimate_of(self.frame, sign * pi, covariance, misfit, self.samples)
+        bias = sign * MAX_BIAS * solution.own.ravel()
+        of_bias = solution.covariance.diagonal(axis1=1, axis2=2)[:, 4:].ravel()
+        bias_deviation = MAX_BIAS * np.sqrt(of_bias)
         center, *numbers = (
             tuple(x.tolist()) for x in (payload.center_of_mass, bias, noise, bias_deviation)
         )
@@ -252,23 +261,6 @@ def _cross(a: Array, b: Array) -> Array:
     """Returns a x b of two vectors (3); ``np.cross`` takes far longer."""
     (ax, ay, az), (bx, by, bz) = a.tolist(), b.tolist()
     return np.array([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx])
-
-
-def _fitted(A: Array, y: Array, least: Array) -> tuple[Array, Array, float]:
-    """Returns parameters (k), covariance (k, k) and root mean square of the residuals.
-
-    Args:
-        A: (n, 3, k) regressor of each posture.
-        y: (n, 3) medians of the readings.
-        least: (3) deviation of the medians by the noise of the readings.
-    """
-    A, y = A.reshape(-1, A.shape[2]), y.reshape(-1)
-    x: Array = np.asarray(np.linalg.lstsq(A, y, rcond=None)[0], dtype=float)
-    squares = float(np.sum((y - A @ x) ** 2))
-    # Those of few postures may fit by chance: not better than their noise.
-    variance = max(squares / (len(y) - len(x)), float(np.mean(least**2)), 1e-18)
-    covariance: Array = variance * np.asarray(np.linalg.inv(A.T @ A), dtype=float)
-    return x, covariance, math.sqrt(squares / len(y))
 
 
 class WristSensor:

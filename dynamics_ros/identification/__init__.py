@@ -6,6 +6,8 @@
 fit them best, and estimates the accuracy of each. It uses no files; ``calibration`` does.
 """
 
+from dynamics_ros.estimation import PayloadEstimate
+
 from .bodies.base_parameters import BaseParameters
 from .evaluation import Evaluation, Identified
 from .identify import identify
@@ -14,7 +16,6 @@ from .joint_states.samples import JointSamples, UnusableRecordingError
 from .payload import (
     DriveGains,
     KnownLoad,
-    Payload,
     identify_drive_gains,
     identify_with_payload,
 )
@@ -27,7 +28,7 @@ __all__ = [
     'JointSamples',
     'KnownLoad',
     'NotThisRobotError',
-    'Payload',
+    'PayloadEstimate',
     'UnusableRecordingError',
     'for_robot',
     'identify',

@@ -7,11 +7,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.estimation import payload_identification
+from dynamics_ros.estimation.payload_identification import correlation_factors
 from dynamics_ros.estimation.uncertainty.thresholds import unmeasured_friction
 
 from .bodies.base_parameters import with_rotors
-from .evaluation import Evaluation, Identified, Parameter
+from .evaluation import Identified, Parameter
 from .fit import FRICTION, grams, inverse, normal_equations
 
 Array = NDArray[np.float64]
@@ -32,24 +32,9 @@ MOSTLY = 0.9
 """Share of rows at rest from which rows at rest are not excluded."""
 
 
-def correlation_factors(evaluation: Evaluation) -> Array:
-    """(nv) ratio of the low-frequency variance of correlated residuals to that of white noise."""
-    # Residuals of static friction at rest are not noise; these rows have separate weights.
-    moves = ~evaluation.standing | (evaluation.standing.mean(axis=0) > MOSTLY)
-    return factors_of(evaluation.residual, moves, float(np.median(np.diff(evaluation.time))))
-
-
-def factors_of(left: Array, moves: NDArray[np.bool_], period: float) -> Array:
-    """``correlation_factors`` of residuals (n, nv).
-
-    Args:
-        left: the residuals.
-        moves: (n, nv) which rows count.
-        period: of the rows [s].
-    """
-    mean = (moves * left).sum(axis=0) / np.maximum(moves.sum(axis=0), 1)
-    memory = max(1, round(MAX_CORRELATION_TIME / period))
-    return payload_identification.correlation_factors(moves * (left - mean), moves, memory)
+def memory_of(period: float) -> int:
+    """Largest lag of correlated residuals of rows with a period [s]."""
+    return max(1, round(MAX_CORRELATION_TIME / period))
 
 
 def covariances(result: Identified) -> tuple[Array, Array]:
@@ -58,7 +43,11 @@ def covariances(result: Identified) -> tuple[Array, Array]:
     The prior of masses has the weight 1, independently of its weight in the fit. The second one
     shows what the motion identifies, without the prior of the offsets.
     """
-    fit, factors = result.fit, correlation_factors(result.train)
+    fit, train = result.fit, result.train
+    # Residuals of static friction at rest are not noise; these rows have separate weights.
+    moves = ~train.standing | (train.standing.mean(axis=0) > MOSTLY)
+    memory = memory_of(float(np.median(np.diff(train.time))))
+    factors = correlation_factors(train.residual, moves, memory)
     weights = fit.weights / (fit.sigma**2 * factors)[:, np.newaxis]
     information, _ = normal_equations(fit.layout, grams(result.equations, weights))
     information = information + fit.prior.precision + fit.prior.divergence

@@ -155,11 +155,8 @@ def posterior(H: Array, g: Array, precision: Array, mean: Array) -> tuple[Array,
     """Weighted least squares with a Gaussian prior: unknowns (n) and their covariance (n, n).
 
     For equations A x = y with independent rows of standard deviation s, pass H = A^T S^-2 A and
-    g = A^T S^-2 y, summed over blocks of rows as they come; nothing else of the rows is needed.
-    Standard deviations of the unknowns are the square roots of the covariance's diagonal. They hold
-    if s is that of the residuals; residuals that are correlated in time count as fewer rows: divide
-    H and g by the ratio of their low-frequency variance to that of white noise
-    (``deviations.factors_of``). Unknown s: begin with a guess and repeat with the RMS residual.
+    g = A^T S^-2 y, summed over blocks of rows as they come. If residuals are correlated in time,
+    divide both by ``payload_identification.correlation_factors``.
 
     Args:
         H, g: information (n, n) and right side (n) of the equations.

@@ -2,13 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs without and with a load: what a robot holds ([Atkeson1986]), or the gains of its drives.
 
-The parameters of the robot, of its friction, and of the load are fitted to both runs at once, so
-that what the empty run does not tell of the robot widens the deviations. Friction may differ
-between the runs, as it does with temperature, and grow with the load. What it has beyond the model,
-such as ripple of gears, is a random effect that both runs share (``random_effects``): the more of
-it the recordings show, the less their residuals tell of the load.
+Both runs are solved at once (``payload_identification.solve``), so that what the empty run leaves
+open of the robot widens the deviations. Unknowns of all joints are the base parameters of the robot
+and the load; of one joint its friction, how much that differs between the runs, as with
+temperature, and friction that the model lacks. Gears have ripple over the position, and dry
+friction that changes with it, which does not average out over time as noise does:
 
-If the load is known, each joint is fitted separately, with base parameters of its own in reported
+    sum_k (a_k + b_k tanh(v/v_f)) cos(2 pi k x) + (c_k + d_k tanh(v/v_f)) sin(2 pi k x),
+
+with x the position over the range of the recordings, the same in both runs: a Gaussian process by
+its features [RasmussenWilliams2006].
+
+If the load is known, each joint is solved separately, with base parameters of its own in reported
 units, because a model with unknown masses fits efforts in any unit. Its efforts are
 
     Y phi + friction                          without the load,
@@ -22,23 +27,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.estimation.payload_identification import parameter_map
+from dynamics_ros.estimation.payload_identification import (
+    PRIOR,
+    PayloadEstimate,
+    Solution,
+    estimate_of,
+    parameter_map,
+    solve,
+)
 from dynamics_ros.model import ROOT
 from dynamics_ros.robot import Robot
 from dynamics_ros.spatial import Inertia, Matrix3, Vector3
 
+from .deviations import memory_of
 from .equations import MIN_MOVING_ROWS, Chunk
 from .evaluation import Identified
-from .fit import FRICTION, share_at_rest
+from .fit import inverse
 from .identify import identify
 from .joint_states.joint_matching import named
 from .joint_states.samples import JointSamples, UnusableRecordingError, joined
-from .random_effects import GROUPS, MixedEquations, UnmodelledFriction, estimated
 
 Array = NDArray[np.float64]
 
@@ -50,7 +64,15 @@ LIGHT = 2.0
 
 LEVELS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
 """rad/s or m/s between which residuals have one deviation: they are larger where joints turn. With
-one deviation for all speeds, masses are off by up to 4.6 instead of 0.5 %."""
+one deviation for all speeds, masses are off by up to 3.6 instead of 0.4 %."""
+
+HARMONICS, WIDER, MIN_RANGE = 20, 1.25, 0.2
+"""Waves over the range of a joint, the shortest one; the longest over the range of the positions,
+so that both ends may differ; least range [rad or m]."""
+
+WAVES = 0.1
+"""Prior deviation of the coefficient of a wave, over the RMS residual of the joint. With 0.05,
+errors are 1.26 times the stated deviations on an arm whose ripple has four times its noise."""
 
 CARRIED = 0.3
 """Least share of its own weight in the efforts of a joint that shows the unit of efforts."""
@@ -58,37 +80,15 @@ CARRIED = 0.3
 MAX_ROWS = 5000
 """Of a run, beyond which more rows tell little of a load."""
 
-HEAVIEST = np.array([100.0, *3 * [30.0], *6 * [10.0]])
-"""Prior deviations of the parameters of a payload, which keep what is not told finite."""
-
 KNOWN = 0.1
 """A gain is identified if its standard deviation is below this fraction of it."""
 
-OPEN, FRICTION_REACH = 2.0, 10.0
+OPEN = 2.0
 """Prior deviation of base parameters in reported units from the described ones, over that of the
-identification prior; that of friction over the RMS effort."""
+identification prior."""
 
-
-@dataclass(frozen=True, eq=False)
-class Payload:
-    """What a robot holds.
-
-    Attributes:
-        frame: that it is given in.
-        mass: kg.
-        center_of_mass: (3) in the frame [m].
-        mass_deviation, center_of_mass_deviation: standard deviations.
-        own_weight: weight of the robot by the recordings over that of its description, at the
-            joints that tell the payload; not 1 if masses or the unit of efforts are not as
-            described, so deviations of the mass include its difference from 1.
-    """
-
-    frame: str
-    mass: float
-    center_of_mass: Array
-    mass_deviation: float
-    center_of_mass_deviation: Array
-    own_weight: float
+MAX_INVERSE = 100.0
+"""Prior deviation of the inverse of a gain, over its scale."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def identify_with_payload(
     empty: Sequence[JointSamples],
     loaded: Sequence[JointSamples],
     frame: str,
-) -> tuple[Identified, Payload]:
+) -> tuple[Identified, PayloadEstimate]:
     """The empty robot, and what it holds in some of its recordings.
 
     Args:
@@ -145,9 +145,9 @@ def identify_with_payload(
         UnusableRecordingError: no joint moves the frame, the mass is unknown, or the runs are
             interchanged.
     """
-    body = _carrier(robot, frame)
+    carrier = _carrier(robot, frame)
     first = identify(robot, empty)
-    return first, _payload(first, empty, loaded, frame, body)
+    return first, _payload(_Runs.of(first, empty, loaded, carrier), frame)
 
 
 def identify_drive_gains(
@@ -164,9 +164,9 @@ def identify_drive_gains(
         UnknownFrameError: no such frame.
         UnusableRecordingError: the load changes no joint torque, or the runs are interchanged.
     """
-    body = _carrier(robot, load.frame)
+    carrier = _carrier(robot, load.frame)
     first = identify(robot, empty)
-    gains = _gains(first, _Runs.of(first, empty, loaded), load, body)
+    gains = _gains(_Runs.of(first, empty, loaded, carrier), load)
     if not gains.told.any():
         raise UnusableRecordingError(
             f'no joint tells {load.mass:g} kg at {load.frame!r} from nothing: take a heavier load, '
@@ -184,117 +184,136 @@ def identify_drive_gains(
     return identify(robot, empty, scale=gains.gain), gains
 
 
-def _carrier(robot: Robot, frame: str) -> int:
-    """Index of the body that carries a load at a frame."""
+def _carrier(robot: Robot, frame: str) -> Array:
+    """Map (n, 10) from parameters of a load in a frame to those of all bodies and rotors."""
     body = robot.model.frame(frame).body
     if body == ROOT:
         raise UnusableRecordingError(f'no joint moves {frame!r}, which the load is fixed to')
-    return body
+    into = np.zeros((10 * len(robot.body_names) + robot.nv, 10))
+    into[10 * body : 10 * body + 10] = parameter_map(robot, frame)
+    return into
 
 
-@dataclass(frozen=True, eq=False)
-class _Runs:
-    """Rows of two runs, one after the other, times the root of how much each counts.
+class _Runs(NamedTuple):
+    """Rows of two runs, one after the other.
 
     Attributes:
-        equations: with the columns of base parameters and of modelled friction (nv, n, b + 5) as
-            fixed ones, and those of friction beyond the model as random ones.
-        direction: (nv, n) of the motion, 1 or -1 where it is fast.
-        loaded: (n, 1) 1 for rows of the run with the load, else 0.
-        drift: (nv, 5) how much friction may differ between the runs [as the friction of a fit].
+        first: the identification of the empty robot.
+        base: (nv, n, b) columns of base parameters.
+        load: (nv, n, 10) columns of the parameters of the load.
+        own: (nv, n, m) columns of friction, its drift and waves, times prior deviations.
+        effort: (nv, n) scaled efforts.
+        right: (nv, n) the same without described friction.
+        level: (nv, n) noise level of each row; 0 at rest, where a row is left out.
+        memory: largest correlation time of residuals [rows].
     """
 
-    equations: MixedEquations
-    direction: Array
-    loaded: Array
-    drift: Array
+    first: Identified
+    base: Array
+    load: Array
+    own: Array
+    effort: Array
+    right: Array
+    level: NDArray[np.int64]
+    memory: int
 
     @classmethod
     def of(
-        cls, first: Identified, empty: Sequence[JointSamples], loaded: Sequence[JointSamples]
+        cls,
+        first: Identified,
+        empty: Sequence[JointSamples],
+        loaded: Sequence[JointSamples],
+        carrier: Array,
     ) -> _Runs:
         """The rows of recordings, with the filters and the friction curve of an identification."""
-        fit = first.fit
-        positions = np.concatenate([samples.position for samples in (*empty, *loaded)])
-        extremes = positions.min(axis=0), positions.max(axis=0)
-        functions = UnmodelledFriction(*extremes, first.maker.friction_velocity)
-        maker = replace(first.maker, further=lambda q, v, _: functions(q, v))
-        chunks, counts = list[Chunk](), []
-        for run in (empty, loaded):
+        fit, layout = first.fit, first.fit.layout
+        position = np.concatenate([samples.position for samples in (*empty, *loaded)])
+        low, high = position.min(axis=0), position.max(axis=0)
+        longest = WIDER * np.maximum(high - low, MIN_RANGE)
+        further = partial(_waves, 0.5 * (low + high), longest, first.maker.friction_velocity)
+        maker = replace(first.maker, further=further)
+        chunks, with_load = list[Chunk](), list[float]()
+        for number, run in enumerate((empty, loaded)):
             own = [chunk for samples in run for chunk in maker.chunks(samples)]
             own = own[:: 1 + sum(len(chunk.time) for chunk in own) // MAX_ROWS]
-            counts.append(sum(len(chunk.time) for chunk in own))
+            with_load += [number] * sum(len(chunk.time) for chunk in own)
             chunks += own
-        rows = joined(Chunk, chunks)
+        rows, on = joined(Chunk, chunks), np.array(with_load, dtype=float)[:, np.newaxis]
         enough = (~rows.standing).sum(axis=0) >= MIN_MOVING_ROWS
-        holds = fit.dry_friction / fit.sigma * enough * first.moved
-        share = np.concatenate(
-            [share_at_rest(holds * one.standing, one.standing.sum(axis=0)) for one in chunks]
-        )
-        root = np.sqrt(share)[..., np.newaxis]
-        equations = MixedEquations(
-            fixed=(np.concatenate([rows.inertial, rows.friction], axis=-1) * root).swapaxes(0, 1),
-            random=(rows.further[..., :-1] * first.moved[:, np.newaxis] * root).swapaxes(0, 1),
-            right=(rows.effort * root[..., 0]).T,
-            level=np.where(share == 1.0, 1 + np.searchsorted(LEVELS, np.abs(rows.v)), 0).T,
-            groups=GROUPS,
-            precision=np.eye(0),
-            pull=np.zeros(0),
-            period=float(np.median(np.diff(rows.time))),
-        )
+        # Static friction of a joint at rest may have any value.
+        used = ~(rows.standing & enough & first.moved)
         friction = np.abs(fit.friction)
         size = np.sqrt((first.train.measured**2).mean(axis=0))
         drift = DRIFT * friction + MIN_DRIFT * size[:, np.newaxis] + 1e-9
         drift[:, 1] += DRIFT * friction[:, 2]
         drift[:, 4] = DRIFT * friction[:, 4] + MIN_DRIFT
-        with_load = np.repeat([0.0, 1.0], counts)[:, np.newaxis]
-        return cls(equations, rows.further[..., -1].T, with_load, drift)
+        information = fit.prior.information
+        priors = [information[x, x] for x in map(layout.friction, range(layout.joints))]
+        base, columns = (x.swapaxes(0, 1) for x in (rows.inertial, rows.friction))
+        waves = rows.further.swapaxes(0, 1)
+        scale = WAVES * (fit.sigma * first.moved)[:, np.newaxis, np.newaxis]
+        scaled = columns @ np.linalg.cholesky(list(map(inverse, priors)))
+        effort = rows.effort.T
+        described = layout.friction_of(fit.prior.mean)[..., np.newaxis]
+        return cls(
+            first,
+            base,
+            base @ (first.maker.base.combination @ carrier) * on,
+            np.concatenate([scaled, columns * on * drift[:, np.newaxis], waves * scale], axis=-1),
+            effort,
+            effort - (columns @ described)[..., 0],
+            (used * (1 + np.searchsorted(LEVELS, np.abs(rows.v)))).T,
+            memory_of(float(np.median(np.diff(rows.time)))),
+        )
+
+    def solved(
+        self, joints: slice, mean: Array, covariance: Array, load: Array
+    ) -> tuple[Array, Solution]:
+        """Base parameters (b), and the solution; its last shared unknowns are those of the load.
+
+        Args:
+            joints: whose equations are solved.
+            mean, covariance: (b), (b, b) prior of the base parameters.
+            load: (joints, n, k) columns of the load, times prior deviations.
+        """
+        values, vectors = np.linalg.eigh(covariance)
+        root, base = vectors * np.sqrt(np.maximum(values, 0.0)), self.base[joints]
+        found = solve(
+            np.concatenate([base @ root, load], axis=-1),
+            self.own[joints],
+            self.right[joints] - base @ mean,
+            self.first.fit.sigma[joints],
+            level=self.level[joints],
+            memory=self.memory,
+        )
+        return mean + root @ found.shared[: len(mean)], found
 
 
-def _payload(
-    first: Identified,
-    empty: Sequence[JointSamples],
-    loaded: Sequence[JointSamples],
-    frame: str,
-    body: int,
-) -> Payload:
-    """Payload from the unknowns of the robot, its friction, the drift of friction, and the load.
+def _waves(middle: Array, longest: Array, velocity: float, q: Array, v: Array, _: Array) -> Array:
+    """(..., nv, m) the functions at q, v (..., nv); longest waves about the middles (nv each)."""
+    x = (q - middle) / longest
+    angle = 2.0 * np.pi * x[..., np.newaxis] * np.arange(1, HARMONICS + 1)
+    waves = np.concatenate([np.cos(angle), np.sin(angle)], axis=-1)
+    return np.concatenate([waves, np.tanh(v / velocity)[..., np.newaxis] * waves], axis=-1)
+
+
+def _payload(runs: _Runs, frame: str) -> PayloadEstimate:
+    """Payload in a frame.
 
     Raises:
         UnusableRecordingError: the mass is unknown, or the runs are interchanged.
     """
-    robot, maker, fit = first.robot, first.maker, first.fit
-    layout, n, runs = fit.layout, fit.layout.count, _Runs.of(first, empty, loaded)
-    equations, drift = runs.equations, runs.drift
-    own, friction = np.split(equations.fixed, [len(maker.base)], axis=-1)
-    into = maker.base.combination[:, 10 * body : 10 * body + 10] @ parameter_map(robot, frame)
-    fixed = np.zeros((*equations.right.shape, n + drift.size + 10))
-    fixed[..., : layout.inertial] = own @ maker.base.combination
-    for joint, columns in enumerate(friction):
-        place = layout.friction(joint)
-        drifting = slice(place.start + drift.size, place.stop + drift.size)
-        fixed[joint, :, place], fixed[joint, :, drifting] = columns, columns * runs.loaded
-    fixed[..., -10:] = own @ into * runs.loaded
-    precision = np.diag(np.concatenate([np.zeros(n), drift.ravel() ** -2.0, HEAVIEST**-2.0]))
-    precision[:n, :n] = fit.prior.information
-    pull = np.zeros(len(precision))
-    pull[:n] = fit.prior.information @ fit.prior.mean
-    # How far friction grows with the load is judged by a payload that was found without that.
-    equations = replace(equations, fixed=fixed, precision=precision, pull=pull)
-    x, _ = estimated(equations, fit.sigma)
-    inertial = [*range(layout.inertial), *range(-10, 0)]
-    grows = np.abs(fixed[..., inertial] @ x[inertial]) * runs.direction
-    random = np.concatenate([equations.random, grows[..., np.newaxis]], axis=-1)
-    equations = replace(equations, random=random, groups=np.append(GROUPS, GROUPS.max() + 1))
-    x, covariance = estimated(equations, fit.sigma)
-    pi, C = x[-10:], covariance[-10:, -10:]
-    own_weight, of_unit = _own_weight(equations, x, fit.prior.mean[: layout.inertial], fit.sigma)
-    mass = float(pi[0])
-    center = np.array([float(x) for x in Inertia.from_array(pi).center]) if mass > 0.0 else pi[1:4]
-    J = np.column_stack([-center, np.eye(3)]) / max(abs(mass), 1e-9)
-    deviation = np.sqrt(np.maximum(np.diag(J @ C[:4, :4] @ J.T), 0.0))
-    spread = float(np.hypot(np.sqrt(C[0, 0]), of_unit * mass))
-    if mass < -LIGHT * np.sqrt(C[0, 0]):
+    fit, K = runs.first.fit, runs.first.maker.base.combination
+    p = fit.layout.inertial
+    described = K @ fit.prior.mean[:p]
+    covariance = K @ inverse(fit.prior.information[:p, :p]) @ K.T
+    base, found = runs.solved(slice(None), described, covariance, runs.load * PRIOR)
+    last = slice(len(base), len(base) + 10)
+    pi, C = PRIOR * found.shared[last], found.covariance[0, last, last] * np.outer(PRIOR, PRIOR)
+    own_weight, of_unit = _own_weight(runs, base, described, pi)
+    mass, deviation = float(pi[0]), float(np.sqrt(C[0, 0]))
+    spread = float(np.hypot(deviation, of_unit * mass))
+    if mass < -LIGHT * deviation:
         raise UnusableRecordingError(
             f'the robot carries {-mass:.2f} kg less with the payload than without: the last '
             'recording has to be the one with it; exchange the recordings, or repeat both runs'
@@ -304,57 +323,51 @@ def _payload(
             f'the two recordings differ by {mass:.3f} kg with a deviation of {spread:.3f} kg at '
             f'{frame!r}: no payload is told; move the joints that carry it'
         )
-    return Payload(frame, mass, center, spread, deviation, own_weight)
+    residual = float(np.sqrt(np.mean(found.residual**2)))
+    estimate = estimate_of(frame, pi, C, residual, found.residual.shape[1])
+    return replace(estimate, mass_deviation=spread, own_weight=own_weight)
 
 
-def _own_weight(
-    equations: MixedEquations, x: Array, described: Array, sigma: Array
-) -> tuple[float, float]:
+def _own_weight(runs: _Runs, base: Array, described: Array, pi: Array) -> tuple[float, float]:
     """Torques of the robot without payload over those of its description, by all joints.
 
     Another unit of efforts multiplies the robot and the payload by the same factor.
+
+    Args:
+        runs: the rows.
+        base, described: (b) base parameters.
+        pi: (10) parameters of the payload.
 
     Returns:
         Mean of the ratios, and their RMS difference from 1, weighted by what each joint tells of
         the payload.
     """
-    own = equations.fixed[..., : len(described)]
-    given, found = own @ described, own @ x[: len(described)]
-    power = (given**2).sum(axis=1)
-    weight = (((equations.fixed[..., -10:] @ x[-10:]) / sigma[:, np.newaxis]) ** 2).sum(axis=1)
+    given, power = runs.base @ described, ((runs.base @ described) ** 2).sum(axis=1)
+    weight = ((runs.load @ pi) ** 2).sum(axis=1) / runs.first.fit.sigma**2
     # A joint that carries little of the robot does not show its weight.
-    weight = weight * (power > CARRIED**2 * (equations.right**2).sum(axis=1))
+    weight = weight * (power > CARRIED**2 * (runs.effort**2).sum(axis=1))
     if not weight.any():
         return 1.0, 0.0
-    ratio = (given * found).sum(axis=1) / np.maximum(power, 1e-12)
+    ratio = (given * (runs.base @ base)).sum(axis=1) / np.maximum(power, 1e-12)
     mean, square = (float(weight @ one / weight.sum()) for one in (ratio, (ratio - 1.0) ** 2))
     return mean, float(np.sqrt(square))
 
 
-def _gains(first: Identified, runs: _Runs, load: KnownLoad, body: int) -> DriveGains:
-    """Gains of all joints, in the order of the unknowns: base, friction, drift, 1 / gain."""
-    fit, base, scale = first.fit, first.maker.base, first.effort_model.scale
-    inertia = Inertia(load.mass, Vector3(*load.center), Matrix3.zero())
-    known = parameter_map(first.robot, load.frame) @ inertia.array()
-    carried = base.combination[:, 10 * body : 10 * body + 10] @ known
-    K, p = base.combination, fit.layout.inertial
+def _gains(runs: _Runs, load: KnownLoad) -> DriveGains:
+    """Gains of all joints."""
+    fit, K, scale = runs.first.fit, runs.first.maker.base.combination, runs.first.maker.scale
+    p, inertia = fit.layout.inertial, Inertia(load.mass, Vector3(*load.center), Matrix3.zero())
+    carried = runs.load @ inertia.array()
     usual = K @ fit.prior.mean[:p]
     open_ = OPEN**2 * (K @ fit.prior.covariance[:p, :p] @ K.T + np.outer(usual, usual))
-    columns = runs.equations.fixed
-    own, friction = np.split(columns, [len(base)], axis=-1)
-    torque = (own @ carried)[..., np.newaxis] * runs.loaded
-    fixed = np.concatenate([columns, friction * runs.loaded, torque], axis=-1)
-    size = FRICTION_REACH * np.sqrt((first.train.measured**2).mean(axis=0))
-    gain, deviation, b = scale.copy(), np.full(len(scale), np.inf), len(base)
-    whole = replace(runs.equations, fixed=fixed, pull=np.zeros(fixed.shape[-1]))
+    gain, deviation = scale.copy(), np.full(len(scale), np.inf)
     for j in range(len(scale)):
-        reach = np.concatenate([np.full(len(FRICTION), size[j]), runs.drift[j]])
-        precision = np.diag(np.concatenate([np.zeros(b), reach**-2.0, [1e-12]]))
-        precision[:b, :b] = np.linalg.inv(open_)
-        rows = {name: getattr(whole, name)[[j]] for name in ('fixed', 'random', 'right', 'level')}
-        x, covariance = estimated(replace(whole, **rows, precision=precision), fit.sigma[[j]])
         # Efforts are converted by the scale of the identification: the unknown is scale / gain.
-        ratio, spread = x[-1], np.sqrt(covariance[-1, -1])
+        column = MAX_INVERSE * carried[j][np.newaxis, :, np.newaxis]
+        _, found = runs.solved(slice(j, j + 1), 0.0 * usual, open_, column)
+        last = len(usual)
+        ratio = MAX_INVERSE * found.shared[last]
+        spread = MAX_INVERSE * np.sqrt(found.covariance[0, last, last])
         if spread < KNOWN * abs(ratio):
             gain[j], deviation[j] = scale[j] / ratio, abs(scale[j]) * spread / ratio**2
     return DriveGains(gain, deviation, np.isfinite(deviation))

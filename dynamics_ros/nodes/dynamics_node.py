@@ -165,8 +165,6 @@ class PayloadAction(LoadAction[PayloadEstimate]):
     def begin(self, request: Any) -> LoadWatch[PayloadEstimate]:
         """Return the recorder for a goal, after checking the goal and the size of the robot."""
         robot, effort = self.context.required_robot(), self.component.values.effort
-        if robot.model.loops:
-            raise InvalidArgumentError('frame', 'the robot has closed loops', 'a robot without')
         frame = robot.tool_frame
         if request.frame:
             frame = self.context.names.required_frame(robot, request.frame, 'frame')

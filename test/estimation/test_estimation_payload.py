@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from closed_mechanisms import MECHANISMS
 
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
+from dynamics_ros.constraints import inverse_dynamics_in_loops, motors
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
 from dynamics_ros.estimation import NotIdentifiableError, PayloadIdentifier
 from dynamics_ros.estimation.payload_identification import estimate_of
@@ -136,6 +138,27 @@ def test_deviations_count_errors_that_last_longer_than_a_window(panda, loaded):
         scores += list((found.center_of_mass - CENTER) / found.center_of_mass_deviation)
     # 2.9 if each window counted.
     assert 0.1 < np.mean(np.square(scores)) < 1.6
+
+
+@pytest.mark.parametrize('name', list(MECHANISMS))
+def test_motors_feel_a_payload_through_closed_loops(name):
+    mechanism = MECHANISMS[name]
+    robot, t = mechanism.robot(), np.arange(0.0, 2.0, 0.004)
+    holding = robot.with_payload(mechanism.tool, 0.8, CENTER)
+    waves = 1.0 - np.cos(np.linspace(2.0, 4.0, len(mechanism.u)) * t[:, np.newaxis])
+    q = np.array([mechanism.q(robot, mechanism.u * (1.0 + 0.2 * wave)) for wave in waves])
+    v = np.gradient(q, t, axis=0)
+    a = np.gradient(v, t, axis=0)
+    tau = inverse_dynamics_in_loops(holding, q, v, a)
+    # What passive joints report is no torque of a motor.
+    tau = np.where(motors(robot), tau + 0.02 * np.random.default_rng(2).normal(size=tau.shape), 5.0)
+    stamps = np.round(1e9 * t).astype(int)
+    found = fed(PayloadIdentifier(robot, mechanism.tool), stamps, q, v, tau).estimate()
+    assert found.mass == pytest.approx(0.8, rel=0.02)
+    off = np.abs([found.mass - 0.8, *(found.center_of_mass - CENTER)])
+    assert (off < 4.0 * np.array([found.mass_deviation, *found.center_of_mass_deviation])).all()
+    # The others do not turn it.
+    assert found.center_of_mass_observable.any() == (name == 'palletizer')
 
 
 def test_a_single_posture_leaves_the_centre_open_along_gravity(panda, loaded):

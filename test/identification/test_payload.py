@@ -124,7 +124,7 @@ def messy(arm, seed, share=0.12):
 
 
 def test_deviations_hold_with_friction_that_the_model_does_not_have():
-    """Without random effects errors are 2.1 times the stated deviations, and masses 4 % off."""
+    """Without waves of friction errors are 1.4 times the stated deviations, and masses 4 % off."""
     over = []
     for seed in range(6):
         runs = messy(ARM, seed), messy(LOADED, seed + 50)

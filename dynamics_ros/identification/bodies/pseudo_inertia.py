@@ -26,13 +26,49 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.errors import DynamicsRosError
-from dynamics_ros.estimation.payload_identification import BASIS, parameters_of, pseudo_inertia
 from dynamics_ros.robot import Robot
 
 Array = NDArray[np.float64]
 
 MIN_MASS, MIN_RADIUS = 0.05, 0.02
 """Least mass [kg] and radius of gyration [m] of a described body, so that its divergence exists."""
+
+
+_PAIRS = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
+
+
+def _basis() -> Array:
+    basis = np.zeros((10, 4, 4))
+    basis[0, 3, 3] = 1.0
+    for k in range(3):
+        basis[1 + k, k, 3] = basis[1 + k, 3, k] = 1.0
+    for k, (i, j) in enumerate(_PAIRS):
+        inertia = np.zeros((3, 3))
+        inertia[i, j] = inertia[j, i] = 1.0
+        basis[4 + k, :3, :3] = 0.5 * np.trace(inertia) * np.eye(3) - inertia
+    return basis
+
+
+BASIS = _basis()
+"""(10, 4, 4) pseudo-inertias of a unit of each parameter."""
+
+
+def pseudo_inertia(parameters: Array) -> Array:
+    """Pseudo-inertias (..., 4, 4) of parameters (..., 10)."""
+    P: Array = np.tensordot(parameters, BASIS, axes=1)
+    return P
+
+
+def parameters_of(P: Array) -> Array:
+    """Parameters (..., 10) of pseudo-inertias (..., 4, 4)."""
+    S = P[..., :3, :3]
+    inertia = np.trace(S, axis1=-2, axis2=-1)[..., np.newaxis, np.newaxis] * np.eye(3) - S
+    entries = [
+        P[..., 3, 3],
+        *(P[..., k, 3] for k in range(3)),
+        *(inertia[..., i, j] for i, j in _PAIRS),
+    ]
+    return np.stack(entries, axis=-1)
 
 
 def given(robot: Robot) -> Array:

@@ -8,7 +8,6 @@ here, because the result is applied at once.
 
 from __future__ import annotations
 
-from array import array
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -188,7 +187,8 @@ class Recorder:
             source: name of the recording in messages.
         """
         self._names, self._source, self._motion = robot.joint_names, source, motion_scales(robot)
-        self._values, self._stamps = array('d'), array('q')
+        self._rows: list[Array] = []
+        self._stamps: list[int] = []
         self.count, self._every, self._last = 0, 1, 0
         self._low, self._high = np.full((2, robot.nv), np.inf), np.full((2, robot.nv), -np.inf)
 
@@ -205,14 +205,11 @@ class Recorder:
         self._low = np.minimum(self._low, (q, v))
         self._high = np.maximum(self._high, (q, v))
         self.count += 1
-        if (self.count - 1) % self._every:
-            return True
-        row = np.concatenate([q, v, effort])
-        self._stamps.append(stamp)
-        self._values.frombytes(row.tobytes())
-        if 8 * (len(self._stamps) + len(self._values)) > MAX_BYTES:
-            rows = np.array(self._values).reshape(-1, len(row))
-            self._values, self._stamps = array('d', rows[::2].tobytes()), self._stamps[::2]
+        if (self.count - 1) % self._every == 0:
+            self._rows.append(np.array((q, v, effort)))
+            self._stamps.append(stamp)
+        if len(self._rows) * self._rows[0].nbytes > MAX_BYTES:
+            del self._rows[1::2], self._stamps[1::2]
             self._every *= 2
         return True
 
@@ -224,9 +221,9 @@ class Recorder:
     @property
     def samples(self) -> JointSamples:
         """A copy of the stored samples."""
-        stamps, shape = np.array(self._stamps), (-1, 3, len(self._names))
+        stamps = np.array(self._stamps)
+        q, v, effort = np.array(self._rows).reshape(-1, 3, len(self._names)).swapaxes(0, 1)
         time = 1e-9 * (stamps - stamps[:1])
-        q, v, effort = np.array(self._values).reshape(shape).swapaxes(0, 1)
         return JointSamples(self._source, self._names, time, q, v, effort)
 
     @property

@@ -37,18 +37,6 @@ GAIN_RATIO, MIN_GAIN, GAINS = 0.8, 10.0, 11
 POSTURES = 50
 
 
-def observer_of(
-    robot: Robot, model: EffortModel, noise: SampleNoise, gain: float, max_gap: float
-) -> MomentumObserver:
-    """Create an observer; ``max_gap`` is its largest gap between samples [s]."""
-    return MomentumObserver(
-        robot,
-        gain,
-        effort_model=model,
-        max_gap=max_gap,
-    )
-
-
 def chosen_gain(
     robot: Robot, noise: SampleNoise, q: Array, period: float, left_over: Array | float
 ) -> float:
@@ -66,7 +54,7 @@ def chosen_gain(
     q = q[:: max(1, len(q) // POSTURES)]
 
     def quiet(gain: float) -> bool:
-        observer = observer_of(robot, EffortModel.ideal(robot), noise, gain, 1.0)
+        observer = MomentumObserver(robot, gain)
         variance = of_velocities.of_torques(robot, observer, q, period).mean(axis=0)
         return bool(np.all(variance <= most**2))
 
@@ -126,7 +114,8 @@ def residuals_of(
     for samples in recordings:
         stretches = regular_stretches(samples)
         for one in stretches:
-            observer = observer_of(robot, model, noise, gain, 10.0 * one.period)
+            gap = 10.0 * one.period
+            observer = MomentumObserver(robot, gain, effort_model=model, max_gap=gap)
             parts.append(_residuals_of_stretch(observer, noise, one, begin - stretches[0].time[0]))
         begin += np.ceil(samples.duration) + 1.0
     parts = [part for part in parts if len(part.torque)]

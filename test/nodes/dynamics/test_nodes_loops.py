@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -11,16 +12,19 @@ import pytest
 
 pytest.importorskip('rclpy')
 
+from action_msgs.msg import GoalStatus
 from builtin_interfaces.msg import Duration
 from closed_mechanisms import GRIPPER, MECHANISMS, PALLETIZER, one_way
 from numpy.testing import assert_allclose
-from ros_harness import client, running
+from rclpy.action import ActionClient
+from ros_harness import client, result_of, running, send_goal
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectoryPoint
 
 from dynamics_ros.constraints import gravity_in_loops, inverse_dynamics_in_loops, widest_gap
 from dynamics_ros.wire.conversions import pose_stamped
+from dynamics_ros_msgs.action import IdentifyPayload
 from dynamics_ros_msgs.msg import Result
 from dynamics_ros_msgs.srv import (
     ComputeForwardDynamics,
@@ -127,6 +131,36 @@ def test_services_of_dynamics_know_the_loops(case):
     found = ros.call(ComputeForwardDynamics, '/dynamics_node/compute_forward_dynamics', request)
     assert found.result.code == Result.SUCCESS, found.result.message
     assert_allclose(found.accelerations, a, atol=1e-4 * np.abs(a).max())
+
+
+def holding(case, mass, period=0.004):
+    """Publishes one state after another of the mechanism in motion, with a load in its tool."""
+    mechanism, robot, ros = case
+    loaded, count = robot.with_payload(mechanism.tool, mass), len(mechanism.u)
+    w, size = np.linspace(2.0, 4.0, count), 0.2 * mechanism.u
+
+    def at(t):
+        u = mechanism.u + size * (1.0 - np.cos(w * t))
+        return mechanism.q(robot, u), mechanism.slope(robot, u) @ (size * w * np.sin(w * t))
+
+    for k in itertools.count():
+        t = k * period
+        (q, v), (_, after), (_, before) = (at(t + h) for h in (0.0, 1e-4, -1e-4))
+        tau = inverse_dynamics_in_loops(loaded, q, v, (after - before) / 2e-4)
+        ros.publish_joint_state(ros.joint_state(robot.joint_names, q, v, tau, step=period))
+        yield
+
+
+def test_what_the_tool_holds_is_identified_through_the_loops(case):
+    mechanism, _, ros = case
+    actions = ActionClient(ros.node, IdentifyPayload, '/dynamics_node/identify_payload')
+    states = holding(case, 0.8)
+    ros.wait_for(actions.server_is_ready, meanwhile=lambda: next(states))
+    goal = {'frame': mechanism.tool, 'duration': 2.5}
+    answer = result_of(ros, send_goal(IdentifyPayload, ros, actions, states, **goal), states)
+    assert answer.status == GoalStatus.STATUS_SUCCEEDED, answer.result.result.message
+    assert answer.result.payload.inertia.m == pytest.approx(0.8, rel=0.02)
+    assert answer.result.mass_observable and answer.result.samples > 100
 
 
 def test_efforts_of_a_trajectory_know_the_loops(case):
