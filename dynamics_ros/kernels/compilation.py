@@ -123,17 +123,8 @@ class Compilation:
         self._wait = True if wait is None and backend == 'llvm' else wait
         self._finished = backend == 'python'
         if not self._finished:
-            reference = weakref.ref(self)
-
-            def job() -> None:
-                alive = reference()
-                if alive is not None:
-                    alive.compile()
-
-            if llvm_compiler.is_kept(trace.origin, _quickly(trace)) and not background.is_busy():
-                job()  # the compiler has nothing to do
-            else:
-                self._run_when_fit(job)
+            # The compiler has nothing to do for what is on disk.
+            self._run_when_fit(self.compile, llvm_compiler.is_kept(trace.origin, _quickly(trace)))
 
     @property
     def finished(self) -> bool:
@@ -195,15 +186,17 @@ class Compilation:
             self._run_when_fit(self._compile_batch)
         return self._batches
 
-    def _run_when_fit(self, job: Callable[[], None]) -> None:
-        """Run a compilation job, now or in the background."""
-        wait = self._wait
-        if wait is None:
-            wait = self.trace.operation_count <= WAIT_OPERATIONS and not background.is_busy()
-        if wait:
+    def _run_when_fit(self, job: Callable[[], None], short: bool = False) -> None:
+        """Run a compilation job, now or in the background unless it is no longer of use."""
+        if self._wait is None:
+            short = short or self.trace.operation_count <= WAIT_OPERATIONS
+        if self._wait or (short and not background.is_busy()):
             job()
         else:
-            background.submit(self.trace.operation_count, job)
+            alive = weakref.WeakMethod(job)
+            background.submit(
+                self.trace.operation_count, lambda: None if (found := alive()) is None else found()
+            )
 
     def compile(self) -> None:
         """Replace plain Python by machine code where this is possible."""
