@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics_ros.algorithms.constrained import INDEPENDENT
+from dynamics_ros.algorithms.quantity import ALL_ROWS as EVERY_ROW
 from dynamics_ros.constraints.kinds import (
     ClosedLoop,
     Constraints,
@@ -116,27 +116,22 @@ MAX_CACHED = 128
 """Largest number of stored sets of constraints; a program may create new ones in each call."""
 
 
-@dataclass(frozen=True)
-class InKernels:
+class InKernels(NamedTuple):
     """Contacts and loops as options and inputs of kernels of a robot.
 
     Attributes:
         names: kinds and frames, the options of the kernels.
         places: the last inputs of the kernels: points and directions, (m, 2, 3) each.
         given: the constraints as passed by the user; the reference keeps their identities valid.
-        kernels: those that were asked for, by name.
     """
 
     names: tuple[str, ...]
     places: tuple[Array, ...]
     given: tuple[Any, ...]
-    kernels: dict[str, Kernel] = field(default_factory=dict)
 
     def kernel(self, robot: RigidBodySystem, name: str) -> Kernel:
         """The kernel of these constraints with a given name."""
-        return self.kernels.get(name) or self.kernels.setdefault(
-            name, robot.kernel(name, *self.names)
-        )
+        return robot.kernel(name, *self.names)
 
 
 def in_kernels(robot: RigidBodySystem, contacts: Constraints) -> InKernels | None:
@@ -145,21 +140,12 @@ def in_kernels(robot: RigidBodySystem, contacts: Constraints) -> InKernels | Non
     Raises:
         InvalidArgumentError: an entry is not a constraint.
     """
-    if type(contacts) is list or type(contacts) is tuple:  # without the slower tests below
-        given, latest = tuple(contacts), robot._kept.get('contacts')
-        # Identical elements compare without a call of their __eq__.
-        if latest is not None and latest.given == given:
-            found: InKernels = latest
-            return found
-    elif isinstance(contacts, str) or not isinstance(contacts, Sequence):
-        given = (contacts,)
-    else:
-        given = tuple(contacts)
+    several = isinstance(contacts, Sequence) and not isinstance(contacts, str)
+    given: tuple[Any, ...] = tuple(contacts) if several else (contacts,)  # type: ignore[arg-type]
     # By identities: constraints are immutable, and comparing their fields takes longer.
     known: dict[tuple[int, ...], InKernels] = robot._kept['constraints']
     key = tuple(map(id, given))
     if (earlier := known.get(key)) is not None:  # another thread may clear them
-        robot._kept['contacts'] = earlier
         return earlier
     constraints = constraint_list(contacts)
     # A subclass may override the Jacobian, so it has no kernel.
@@ -252,7 +238,6 @@ def support_projector(robot: RigidBodySystem, q: ArrayLike, contacts: Constraint
 
 
 ALL_ROWS = (0, 1, 2, 3, 4, 5)
-EVERY_ROW = '012345'
 
 
 def operational_space(
@@ -291,10 +276,10 @@ def row_digits(rows: Sequence[int]) -> str:
     if rows is ALL_ROWS:
         return EVERY_ROW
     chosen = list(rows) if isinstance(rows, Iterable) else []
-    digits = [str(row) for row in chosen if isinstance(row, (int, np.integer))]
-    if not {*digits} <= {*EVERY_ROW} or not 0 < len(chosen) == len(digits) == len({*digits}):
+    digits = ''.join(str(row) for row in chosen if isinstance(row, (int, np.integer)))
+    if not 0 < len({*digits} & {*EVERY_ROW}) == len(digits) == len(chosen):
         raise InvalidArgumentError('rows', repr(rows), f'different numbers of {ALL_ROWS}')
-    return ''.join(digits)
+    return digits
 
 
 def check_rank(frame: str, pivots: Array) -> None:
