@@ -172,7 +172,7 @@ PROGRAM = f"""
 import sys
 import numpy as np
 from dynamics_ros import Robot
-from dynamics_ros.kernels import compilation
+from dynamics_ros.kernels import kernel as compilation
 from dynamics_ros.multibody import kernel_set
 
 def never(*_, **__):

@@ -11,7 +11,8 @@ import sys
 import numpy as np
 import pytest
 
-from dynamics_ros.kernels import Kernel, compilation, trace
+from dynamics_ros.kernels import Kernel, trace
+from dynamics_ros.kernels import kernel as compilation
 from dynamics_ros.kernels.llvm import compiler as llvm_compiler
 
 

@@ -15,7 +15,7 @@ from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
 from dynamics_ros.algorithms.quantity import DEFINITIONS, Options
 from dynamics_ros.export import export_kernels
-from dynamics_ros.kernels import compilation
+from dynamics_ros.kernels import kernel as compilation
 
 GRAVITY = (1.0, -2.0, -9.0)
 PAYLOAD = (2.0, (0.02, 0.0, 0.1), np.diag([0.01, 0.02, 0.015]))
