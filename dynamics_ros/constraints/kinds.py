@@ -29,7 +29,7 @@ from dynamics_ros.model.description import LOOP_KINDS
 from dynamics_ros.model.joints import plane_axes
 from dynamics_ros.multibody.arguments import (
     check_count,
-    finite_matrix,
+    finite_arrays,
     finite_vector,
     rigid_pose,
 )
@@ -171,7 +171,7 @@ class _OfKernel:
                 vector = vector / length
             object.__setattr__(self, name, tuple(vector.tolist()))
         if self.rotation is not None:
-            R = finite_matrix('rotation', self.rotation, 3)
+            R = finite_arrays('rotation', self.rotation, (3, 3), many=False)
             rigid_pose('rotation', _at_origin(R))
             object.__setattr__(self, 'rotation', tuple(map(tuple, R.tolist())))
 

@@ -15,7 +15,7 @@ from dynamics_ros.kernels.graph.trace import Trace, Variable, trace
 from dynamics_ros.kernels.kernel import Kernel, call_path
 from dynamics_ros.kernels.llvm.source import llvm_ir
 from dynamics_ros.kernels.math import compile
-from dynamics_ros.kernels.program import Copy, InTurn, Program, Step
+from dynamics_ros.kernels.program import Copy, Program, Step, in_turn
 from dynamics_ros.kernels.python_backend import PlainFunction, python_source
 from dynamics_ros.kernels.source import c_source
 
@@ -23,7 +23,6 @@ __all__ = [
     'Condition',
     'Copy',
     'Expression',
-    'InTurn',
     'Kernel',
     'PlainFunction',
     'Program',
@@ -35,6 +34,7 @@ __all__ = [
     'call_path',
     'compile',
     'derivative',
+    'in_turn',
     'jacobian',
     'llvm_ir',
     'python_source',

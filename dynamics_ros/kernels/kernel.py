@@ -439,7 +439,8 @@ class Kernel:
     def _of(self, traced: Trace) -> Kernel:
         """Return the kernel of a trace with the same bound input, bound to this kernel's values."""
         made = Kernel(traced, self.compilation.backend)
-        return made if self.bound is None else made.bound_to(self.bound)
+        # A derivative may not depend on the bound input.
+        return made.bound_to(self.bound) if self.bound is not None and traced.bound else made
 
     @property
     def name(self) -> str:

@@ -27,7 +27,7 @@ from dynamics_ros.model.joints import JointKind
 from dynamics_ros.model.urdf import read_urdf
 from dynamics_ros.spatial import Transform
 
-from .arguments import boolean_mask, payload_inertia, real_array, real_vectors, rigid_pose
+from .arguments import boolean_mask, finite_arrays, payload_inertia, real_array, rigid_pose
 from .kernel_methods import Array, Arrays, Wrenches, kernel_method
 from .kernel_set import KernelSet, Parameters
 from .quantity_methods import QuantityMethods
@@ -272,8 +272,8 @@ class RigidBodySystem(QuantityMethods):
             given, known = np.asarray(a), np.asarray(tau)
         else:
             # Entries that are not read may be anything, even NaN.
-            given = np.where(mask, real_vectors('a', a, self.nv), 0.0)
-            known = np.where(mask, 0.0, real_vectors('tau', tau, self.nv))
+            given = np.where(mask, finite_arrays('a', a, (self.nv,), finite=False), 0.0)
+            known = np.where(mask, 0.0, finite_arrays('tau', tau, (self.nv,), finite=False))
         return key, given, known
 
     # Dynamics as a linear function of inertial parameters.

@@ -145,3 +145,10 @@ def test_exported_kernels_have_the_load_as_constants(folded, adjustable, tmp_pat
         code, _ = export_kernels(loaded(robot), ['gravity'], tmp_path / name, 'x')
         texts.append(code.read_text())
     assert texts[0] == texts[1]
+
+
+def test_a_derivative_that_does_not_depend_on_what_is_adjusted(folded):
+    s = state(folded)
+    q, v, a = s['q'], s['v'], s['a']
+    by_a = folded.adjustable().kernel('inverse_dynamics').derivative('a')
+    np.testing.assert_allclose(by_a(q, v, a), folded.mass_matrix(q), rtol=1e-10, atol=1e-12)
