@@ -319,7 +319,9 @@ class _System(NamedTuple):
         K[..., :n, :n], K[..., n:, :n], K[..., :n, n:] = M, J, transposed(J)
         for i, (force, target) in enumerate(columns):
             right[..., :n, i, :], right[..., n:, i, :] = force[..., mask, :], target
-        solved = np.linalg.solve(K, right.reshape(*leading, size, -1)).reshape(right.shape)
+        solved = np.linalg.solve(K, right.reshape(*leading, size, len(columns) * nv)).reshape(
+            right.shape
+        )
         of_a = np.zeros((*leading, nv, len(columns), nv))
         of_a[..., mask, :, :] = solved[..., :n, :, :]
         return [(of_a[..., i, :], -solved[..., n:, i, :]) for i in range(len(columns))]

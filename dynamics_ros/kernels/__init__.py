@@ -16,8 +16,7 @@ from dynamics_ros.kernels.kernel import Kernel, call_path
 from dynamics_ros.kernels.llvm.source import llvm_ir
 from dynamics_ros.kernels.math import compile
 from dynamics_ros.kernels.program import Copy, Program, Step, in_turn
-from dynamics_ros.kernels.python_backend import PlainFunction, python_source
-from dynamics_ros.kernels.source import c_source
+from dynamics_ros.kernels.source import PlainFunction, c_source, python_source
 
 __all__ = [
     'Condition',

@@ -22,6 +22,7 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
+from operator import attrgetter
 from typing import Any, TypeVar
 
 import numpy as np
@@ -36,7 +37,7 @@ from dynamics_ros.kernels.llvm.compiler import CompilerUnavailableError, Machine
 from dynamics_ros.kernels.llvm.source import emit as trace_module
 from dynamics_ros.kernels.llvm.source import emit_batch, scratch_size
 from dynamics_ros.kernels.process import background
-from dynamics_ros.kernels.python_backend import PlainFunction
+from dynamics_ros.kernels.source import PlainFunction
 
 BACKENDS = ('auto', 'llvm', 'python')
 
@@ -58,6 +59,8 @@ PROTOTYPE = ctypes.CFUNCTYPE(
 
 VERSION = 2
 """Version of `_native` that this module calls."""
+
+SHAPE = attrgetter('shape')
 
 _log = logging.getLogger('dynamics_ros.kernels')
 
@@ -96,10 +99,10 @@ def call_of(
     """
     if native is None:
         return slow_path
-    shapes = (tuple([x.shape for x in variables]) for variables in (trace.arguments, trace.outputs))
+    shapes = [tuple(map(SHAPE, variables)) for variables in (trace.arguments, trace.outputs)]
     made_of = bound, slow_path, trace.name, trace.description, code.token
     try:
-        call: Callable[..., Any] = native.Call(code.address('batch'), *shapes, *made_of)
+        call: Callable[..., Any] = native.Call(code.addresses['batch'], *shapes, *made_of)
     except ValueError:  # more arrays or axes than it takes
         return slow_path
     return call
@@ -151,7 +154,7 @@ class _Function:
 
     def __init__(self, trace: Trace, code: MachineCode, lanes: int) -> None:
         self.code = code
-        self._function = PROTOTYPE(code.address('batch'))
+        self._function = PROTOTYPE(code.addresses['batch'])
         self._lanes = lanes
         self._scratch = lanes * (scratch_size(trace) + 1) if lanes > 1 else 0
 
@@ -194,6 +197,7 @@ class Compilation:
         self.plain = PlainFunction(trace)
         self.code: MachineCode | None = None
         self.seconds = 0.0
+        self._on_disk: bytes | None = None
         self._one_by_one: _Function | None = None
         self._batches: _Function | None = None
         self._requested = 0
@@ -201,7 +205,8 @@ class Compilation:
         self._finished = backend == 'python'
         if not self._finished:
             # The compiler has nothing to do for what is on disk.
-            self._run_when_fit(self.compile, llvm_compiler.is_kept(trace.origin, _quickly(trace)))
+            self._on_disk = llvm_compiler.kept_code(trace.origin, _quickly(trace))
+            self._run_when_fit(self.compile, self._on_disk is not None)
 
     @property
     def finished(self) -> bool:
@@ -280,7 +285,8 @@ class Compilation:
         trace, started = self.trace, time.perf_counter()
         try:
             llvm_compiler.platform()
-            code = llvm_compiler.linked(background.run(partial(assemble, trace)), ['batch'])
+            made, self._on_disk = self._on_disk or background.run(partial(assemble, trace)), None
+            code = llvm_compiler.linked(made, ['batch'])
             self._one_by_one = _Function(trace, code, 1)
         except CompilerUnavailableError as reason:
             warn_once(f'kernels run as plain Python, which is slower: {reason}')

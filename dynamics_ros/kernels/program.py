@@ -117,7 +117,7 @@ class Program:
             if code is None:
                 return None
             arrays = (*step.inputs, *(() if bound is None else (bound,)), *step.outputs)
-            made.append((code.address('batch'), arrays, code.token))
+            made.append((code.addresses['batch'], arrays, code.token))
         run: Callable[[], bool] = native.Program(tuple(made))
         return run
 

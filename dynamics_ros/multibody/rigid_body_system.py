@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from dataclasses import replace
 from functools import lru_cache
 from numbers import Integral
@@ -28,8 +27,7 @@ from dynamics_ros.model.urdf import read_urdf
 from dynamics_ros.spatial import Transform
 
 from .arguments import boolean_mask, finite_arrays, payload_inertia, real_array, rigid_pose
-from .kernel_methods import Array, Arrays, Wrenches, kernel_method
-from .kernel_set import KernelSet, Parameters
+from .kernel_methods import Array, Arrays, Compiled, Parameters, Wrenches, kernel_method
 from .quantity_methods import QuantityMethods
 
 _Kind = TypeVar('_Kind', bound='RigidBodySystem')
@@ -286,7 +284,7 @@ class RigidBodySystem(QuantityMethods):
 
     def shares_kernels_with(self, other: RigidBodySystem) -> bool:
         """Return whether both run the same machine code, with gravity and payload as inputs."""
-        return self._kernel_set.shares(other._kernel_set)
+        return self._compiled is other._compiled
 
     def with_gravity(self: _Kind, gravity: Sequence[float]) -> _Kind:
         """Return the robot, including its payload, with another gravity [m/s^2] in root axes."""
@@ -315,7 +313,7 @@ class RigidBodySystem(QuantityMethods):
                 symmetric positive semidefinite.
             UnknownFrameError: no such frame.
         """
-        bare, parameters = self._without_payload, self._kernel_set.parameters
+        bare, parameters = self._without_payload, self._parameters
         payload = payload_inertia(mass, center_of_mass, inertia)
         if frame is None:
             return self._remade(bare, bare)
@@ -385,7 +383,7 @@ class RigidBodySystem(QuantityMethods):
         bare = model = change(self.model)
         if self._without_payload is not self.model:
             bare = replace(model, inertias=change(self._without_payload).inertias)
-        return self._remade(model, bare, self._kernel_set.parameters.moved(self.model, model))
+        return self._remade(model, bare, self._parameters.moved(self.model, model))
 
     def _remade(
         self: _Kind, model: Model, without_payload: Model, parameters: Parameters | None = None
@@ -394,12 +392,11 @@ class RigidBodySystem(QuantityMethods):
 
         It shares the kernels of this one if they fit.
         """
-        before = self._kernel_set
-        if parameters is None or parameters == before.parameters:
-            kernels = before.of(model)
-        else:
-            kernels = KernelSet(model, before.backend, parameters)
-        other: _Kind = _restored(type(self), kernels, without_payload)  # type: ignore[assignment]
+        now = self._parameters if parameters is None else parameters
+        fits = now == self._parameters and now.fits(self.model, model)
+        compiled = self._compiled if fits else None
+        made = _restored(type(self), model, self.backend, without_payload, now, compiled)
+        other: _Kind = made  # type: ignore[assignment]
         other.__dict__.update(self._of_subclass())
         return other
 
@@ -409,7 +406,8 @@ class RigidBodySystem(QuantityMethods):
         return {name: value for name, value in own.items() if name not in self._own}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        own = type(self), copy(self._kernel_set), self._without_payload
+        # Machine code belongs to its process; a copy compiles its own.
+        own = type(self), self.model, self.backend, self._without_payload, self._parameters
         return _restored, own, self._of_subclass()
 
 
@@ -483,11 +481,16 @@ def _limits(joints: Sequence[Joint], name: str, indices: str) -> Array:
 
 
 def _restored(
-    kind: type[RigidBodySystem], kernels: KernelSet, without_payload: Model
+    kind: type[RigidBodySystem],
+    model: Model,
+    backend: str,
+    without_payload: Model,
+    parameters: Parameters,
+    compiled: Compiled | None = None,
 ) -> RigidBodySystem:
     # A subclass may take other arguments; attributes that its __init__ adds are copied.
     robot: RigidBodySystem = object.__new__(kind)
-    RigidBodySystem.__init__(robot, kernels.model, kernels.backend)
-    robot._use(kernels)
+    RigidBodySystem.__init__(robot, model, backend)
+    robot._use(parameters, compiled)
     robot._without_payload = without_payload
     return robot

@@ -16,7 +16,7 @@ import pytest
 from dynamics_ros import Robot
 from dynamics_ros.kernels.llvm import compiler as llvm_compiler
 from dynamics_ros.kernels.process import disk_cache
-from dynamics_ros.multibody import kernel_set
+from dynamics_ros.multibody import kernel_methods
 
 ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
 
@@ -55,7 +55,7 @@ def compiled(monkeypatch):
 
 def twice():
     code = llvm_compiler.linked(llvm_compiler.object_code(lambda: TWICE), ['twice'])
-    function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(code.address('twice'))
+    function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(code.addresses['twice'])
     return function(21)
 
 
@@ -173,13 +173,13 @@ import sys
 import numpy as np
 from dynamics_ros import Robot
 from dynamics_ros.kernels import kernel as compilation
-from dynamics_ros.multibody import kernel_set
+from dynamics_ros.multibody import kernel_methods
 
 def never(*_, **__):
     raise AssertionError('done again')
 
 if sys.argv[1] == 'second':
-    kernel_set.trace = never
+    kernel_methods.trace = never
     compilation.trace_module = never
 robot = Robot.from_urdf({str(ARM)!r}, backend='llvm')
 q = np.linspace(0.1, 0.7, 7)
@@ -191,13 +191,13 @@ print({{kernel.backend for kernel in robot.kernels.values()}})
 @pytest.fixture
 def traced(monkeypatch):
     """Names of the kernels that are traced from now on."""
-    trace, names = kernel_set.trace, []
+    trace, names = kernel_methods.trace, []
 
     def noted(function, inputs, name, *arguments, **options):
         names.append(name)
         return trace(function, inputs, name, *arguments, **options)
 
-    monkeypatch.setattr(kernel_set, 'trace', noted)
+    monkeypatch.setattr(kernel_methods, 'trace', noted)
     return names
 
 

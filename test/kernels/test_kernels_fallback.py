@@ -28,6 +28,7 @@ def traced_affine():
 @pytest.fixture(autouse=True)
 def _nothing_was_said_yet():
     compilation.warn_once.cache_clear()
+    llvm_compiler.load.cache_clear()
 
 
 def assert_plain(caplog, reason):

@@ -119,15 +119,6 @@ def origin(depends_on: Any, code: str = '') -> str:
     return key('trace', sys.version, np.__version__, _OWN, code, content)
 
 
-def has(name: str) -> bool:
-    """Return whether a file seems to exist for a key."""
-    try:
-        with _opened(make=False) as directory:
-            return stat.S_ISREG(os.stat(name + SUFFIX, dir_fd=directory).st_mode)
-    except OSError:
-        return False
-
-
 def read(name: str) -> bytes | None:
     """Return the contents for a key, or None if there is no trustworthy file."""
     try:
