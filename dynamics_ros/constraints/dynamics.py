@@ -75,7 +75,8 @@ def constrained_forward_dynamics(
         tau = tau + robot.wrench_torques(q, external_wrenches)
     known = in_kernels(robot, contacts)
     if known is not None:
-        kernel = known.kernel(robot, 'dynamics_in_contact')
+        name = 'dynamics_in_contact'
+        kernel = known.kernels.get(name) or known.kernel(robot, name)
         try:
             a, forces, _ = kernel.call(q, v, tau, *known.places)
             return a, forces

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -116,22 +117,27 @@ MAX_CACHED = 128
 """Largest number of stored sets of constraints; a program may create new ones in each call."""
 
 
-class InKernels(NamedTuple):
+@dataclass(frozen=True)
+class InKernels:
     """Contacts and loops as options and inputs of kernels of a robot.
 
     Attributes:
         names: kinds and frames, the options of the kernels.
         places: the last inputs of the kernels: points and directions, (m, 2, 3) each.
         given: the constraints as passed by the user; the reference keeps their identities valid.
+        kernels: those that were asked for, by name.
     """
 
     names: tuple[str, ...]
     places: tuple[Array, ...]
     given: tuple[Any, ...]
+    kernels: dict[str, Kernel] = field(default_factory=dict)
 
     def kernel(self, robot: RigidBodySystem, name: str) -> Kernel:
         """The kernel of these constraints with a given name."""
-        return robot.kernel(name, *self.names)
+        return self.kernels.get(name) or self.kernels.setdefault(
+            name, robot.kernel(name, *self.names)
+        )
 
 
 def in_kernels(robot: RigidBodySystem, contacts: Constraints) -> InKernels | None:
@@ -140,12 +146,21 @@ def in_kernels(robot: RigidBodySystem, contacts: Constraints) -> InKernels | Non
     Raises:
         InvalidArgumentError: an entry is not a constraint.
     """
-    several = isinstance(contacts, Sequence) and not isinstance(contacts, str)
-    given: tuple[Any, ...] = tuple(contacts) if several else (contacts,)  # type: ignore[arg-type]
+    if type(contacts) is list or type(contacts) is tuple:  # without the slower tests below
+        given, latest = tuple(contacts), robot._kept.get('contacts')
+        # Identical elements compare without a call of their __eq__.
+        if latest is not None and latest.given == given:
+            found: InKernels = latest
+            return found
+    elif isinstance(contacts, str) or not isinstance(contacts, Sequence):
+        given = (contacts,)
+    else:
+        given = tuple(contacts)
     # By identities: constraints are immutable, and comparing their fields takes longer.
     known: dict[tuple[int, ...], InKernels] = robot._kept['constraints']
     key = tuple(map(id, given))
     if (earlier := known.get(key)) is not None:  # another thread may clear them
+        robot._kept['contacts'] = earlier
         return earlier
     constraints = constraint_list(contacts)
     # A subclass may override the Jacobian, so it has no kernel.
