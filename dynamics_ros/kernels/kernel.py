@@ -12,7 +12,6 @@ which takes some ten microseconds.
 
 from __future__ import annotations
 
-import ctypes
 import importlib
 import inspect
 import logging
@@ -35,7 +34,7 @@ from dynamics_ros.kernels.graph.trace import Trace, collector_paused
 from dynamics_ros.kernels.llvm import compiler as llvm_compiler
 from dynamics_ros.kernels.llvm.compiler import CompilerUnavailableError, MachineCode
 from dynamics_ros.kernels.llvm.source import emit as trace_module
-from dynamics_ros.kernels.llvm.source import emit_batch, scratch_size
+from dynamics_ros.kernels.llvm.source import emit_batch
 from dynamics_ros.kernels.process import background
 from dynamics_ros.kernels.source import PlainFunction
 
@@ -51,11 +50,6 @@ WAIT_OPERATIONS = 5000
 
 BATCH_STATES = 32
 """Smaller batches run state by state: they save too little time to pay for compilation."""
-
-PROTOTYPE = ctypes.CFUNCTYPE(
-    ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p
-)
-"""Type of ``batch`` in modules of `llvm.source`; that for one state ignores the scratch memory."""
 
 VERSION = 2
 """Version of `_native` that this module calls."""
@@ -149,26 +143,6 @@ def _quickly(trace: Trace) -> bool:
     return trace.operation_count > QUICK_OPERATIONS
 
 
-class _Function:
-    """Machine code of a trace that computes one state, or one in each vector lane, at a time."""
-
-    def __init__(self, trace: Trace, code: MachineCode, lanes: int) -> None:
-        self.code = code
-        self._function = PROTOTYPE(code.addresses['batch'])
-        self._lanes = lanes
-        self._scratch = lanes * (scratch_size(trace) + 1) if lanes > 1 else 0
-
-    def __call__(self, starts: Sequence[int], strides: Sequence[int], states: int) -> int:
-        """Compute states at some addresses; return the number of states computed."""
-        count, scratch = len(starts), 0
-        if self._scratch:
-            memory = np.empty(self._scratch)
-            start = address(memory)
-            scratch = start + -start % (memory.itemsize * self._lanes)
-        pointers, steps = (ctypes.c_void_p * count)(*starts), (ctypes.c_int64 * count)(*strides)
-        return int(self._function(states, pointers, steps, scratch))
-
-
 class Compilation:
     """Runner of a trace: plain Python at first, machine code once it is compiled.
 
@@ -198,8 +172,7 @@ class Compilation:
         self.code: MachineCode | None = None
         self.seconds = 0.0
         self._on_disk: bytes | None = None
-        self._one_by_one: _Function | None = None
-        self._batches: _Function | None = None
+        self._batches: MachineCode | None = None
         self._requested = 0
         self._wait = True if wait is None and backend == 'llvm' else wait
         self._finished = backend == 'python'
@@ -244,8 +217,8 @@ class Compilation:
             in_turn: whether states are computed one after the other, as where results are inputs of
                 the next state; only for machine code.
         """
-        function = self._one_by_one
-        if function is None:
+        code = self.code
+        if code is None:
             return self.plain.run(arrays, leading, results)
         states = math.prod(leading)
         described = [
@@ -256,11 +229,11 @@ class Compilation:
             (x, x.itemsize * variable.size) for x, variable in zip(results, self.trace.outputs)
         ]
         if states >= BATCH_STATES and not in_turn:
-            function = self._batch() or function
+            code = self._batch() or code
         starts = [address(x) for x, _ in described]
-        return function(starts, [stride for _, stride in described], states) == states
+        return code.run(starts, [stride for _, stride in described], states) == states
 
-    def _batch(self) -> _Function | None:
+    def _batch(self) -> MachineCode | None:
         """Return the code for batches; None while there is none."""
         process = os.getpid()  # a forked process does not have the thread that compiles
         if self._batches is None and self._requested != process:
@@ -286,15 +259,13 @@ class Compilation:
         try:
             llvm_compiler.platform()
             made, self._on_disk = self._on_disk or background.run(partial(assemble, trace)), None
-            code = llvm_compiler.linked(made, ['batch'])
-            self._one_by_one = _Function(trace, code, 1)
+            self.code = llvm_compiler.linked(made, ['batch'])
         except CompilerUnavailableError as reason:
             warn_once(f'kernels run as plain Python, which is slower: {reason}')
         except Exception as reason:
             # Any failure leaves plain Python, which is correct; the compiler thread must go on.
             warn_once(f'{trace.name} runs as plain Python, which is slower: {reason}')
         else:
-            self.code = code
             # Frees the memory of the plain functions that machine code has replaced.
             self.plain = PlainFunction(trace)
         self.seconds = time.perf_counter() - started
@@ -310,8 +281,7 @@ class Compilation:
                 return
             with collector_paused():
                 ir = emit_batch(trace, target)
-            code = llvm_compiler.linked(llvm_compiler.object_code(lambda: ir), ['batch'])
-            self._batches = _Function(trace, code, target.lanes)
+            self._batches = llvm_compiler.linked(llvm_compiler.object_code(lambda: ir), ['batch'])
         except (CompilerUnavailableError, RuntimeError, OSError, MemoryError) as reason:
             _log.warning('%s computes a batch state by state: %s', trace.name, reason)
 

@@ -28,6 +28,10 @@ class CompilerUnavailableError(Exception):
     """Raised when no compiler is available in this process."""
 
 
+PROTOTYPE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
+"""Type of ``batch`` in modules of `llvm.source`."""
+
+
 class MachineCode:
     """Functions of a compiled module, loaded in this process.
 
@@ -43,6 +47,17 @@ class MachineCode:
         self.addresses = dict(zip(functions, found, strict=True))
         self.token = np.empty(0)
         weakref.finalize(self.token, background.discard, engine.close).atexit = False
+
+    def run(self, starts: Sequence[int], strides: Sequence[int], states: int) -> int:
+        """Run the function ``batch``, without the GIL; return the number of states computed.
+
+        Args:
+            starts, strides: address and stride in bytes of each array, inputs first.
+            states: number of states.
+        """
+        count = len(starts)
+        pointers, steps = (ctypes.c_void_p * count)(*starts), (ctypes.c_int64 * count)(*strides)
+        return int(PROTOTYPE(self.addresses['batch'])(states, pointers, steps))
 
 
 READ_EXECUTE = 1 | 4
