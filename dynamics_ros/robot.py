@@ -22,8 +22,7 @@ from .model.formats import read_any
 from .model.joints import JointKind
 from .multibody.arguments import pose_matrices
 from .multibody.end_effector import manipulability
-from .multibody.kernel_methods import Array
-from .multibody.kernel_set import KernelSet, Parameters
+from .multibody.kernel_methods import Array, Parameters
 from .multibody.rigid_body_system import DEFAULT_GRAVITY, RigidBodySystem
 
 if TYPE_CHECKING:
@@ -106,7 +105,7 @@ class Robot(RigidBodySystem):
         super().__init__(model, backend)
         if adjustable:
             body = model.frame(model.tool_frame).body
-            self._use(KernelSet(model, backend, Parameters.adjustable([body])))
+            self._use(Parameters.adjustable([body]))
 
     @classmethod
     def from_name(cls: type[_Kind], name: str, **options: Any) -> _Kind:

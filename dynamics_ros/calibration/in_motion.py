@@ -19,7 +19,7 @@ from dynamics_ros.estimation.contact_settings import ContactSettings
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.files import write_files
 from dynamics_ros.identification.uncertainty import Drives, Recorder, identify_drives
-from dynamics_ros.multibody.kernel_set import check_size
+from dynamics_ros.multibody.kernel_methods import check_size
 from dynamics_ros.robot import Robot
 
 from .outputs import check_path, parameter_values, parameters_text

@@ -208,28 +208,26 @@ def constrained_inverse_dynamics_derivatives(
     system = _System.of(robot, q, v, a, forces, contacts, external_wrenches)
     J, needed = system.J, (-system.by_q[0], -system.by_v[0], system.M)
     J_p = J[..., ~active]
-    if int(np.min(rank(J_p), initial=J_p.shape[-1])) < J_p.shape[-1]:
-        raise RankDeficientError(
-            'J of the passive joints', int(np.min(rank(J_p))), J_p.shape[-1], 'lock free joints'
-        )
+    found = int(np.min(rank(J_p), initial=J_p.shape[-1]))
+    if found < J_p.shape[-1]:
+        what = 'J of the passive joints'
+        raise RankDeficientError(what, found, J_p.shape[-1], 'lock free joints')
+    inverse, still = pseudo_inverse(J_p), [np.zeros(J.shape)] * 2
     w = np.zeros(tau.shape)
     if criterion == 'minimum_torque':
         w[..., active] = tau[..., active]
-        w[..., ~active] = -apply(pseudo_inverse(J_p), apply(J, w))
+        w[..., ~active] = -apply(inverse, apply(J, w))
         selected = system._replace(M=np.diag(1.0 * active))
-        drift = [-_rates_by_q(robot, q, w, contacts), *[np.zeros(J.shape)] * 2]
+        drift = [-_rates_by_q(robot, q, w, contacts), *still]
         parts = selected.solve(*zip(needed, drift, strict=True))
         of_tau = [active[:, None] * x for x, _ in parts]
         return ConstrainedInverseDerivatives(*of_tau, *(-f for _, f in parts))
-    w[..., ~active] = apply(pseudo_inverse(J_p), forces)
-    drift = [_rates_by_q(robot, q, w, contacts), *[np.zeros(J.shape)] * 2]
-    of_forces = [
-        dJ_w + transposed(pseudo_inverse(J_p)) @ (x[..., ~active, :] - transposed(J_p) @ dJ_w)
-        for x, dJ_w in zip(needed, drift, strict=True)
-    ]
-    of_tau = [
-        active[:, None] * (x - transposed(J) @ f) for x, f in zip(needed, of_forces, strict=True)
-    ]
+    w[..., ~active] = apply(inverse, forces)
+    of_tau, of_forces = [], []
+    for x, dJ_w in zip(needed, [_rates_by_q(robot, q, w, contacts), *still], strict=True):
+        rest = x[..., ~active, :] - transposed(J_p) @ dJ_w
+        of_forces.append(dJ_w + transposed(inverse) @ rest)
+        of_tau.append(active[:, None] * (x - transposed(J) @ of_forces[-1]))
     return ConstrainedInverseDerivatives(*of_tau, *of_forces)
 
 
@@ -254,7 +252,7 @@ def impact_derivatives(
     q, v = finite_together(q=(q, robot.nq), v=(v, robot.nv))
     still = np.zeros(robot.nv)
     # M (v_after - v) = J^T impulses is the equation of motion at rest, without gravity.
-    system = _System.of(robot, q, still, after - v, impulses, contacts, None)
+    system = _System.of(robot, q, still, after - v, impulses, contacts)
     weight_slope = robot.inverse_dynamics_derivatives(q, still, still)[0]
     J = system.J
     coefficients = np.broadcast_to(np.asarray(restitution, dtype=float), J.shape[-2:-1])[:, None]
@@ -289,44 +287,44 @@ class _System(NamedTuple):
         a: Array,
         forces: Array,
         contacts: Constraints,
-        external_wrenches: Wrenches | None,
+        external_wrenches: Wrenches | None = None,
     ) -> _System:
         """The derivatives of ID(q, v, a) = tau + J^T f and of J a + J-dot v = 0 at a solution."""
         slopes = _slopes(robot, q, v, a, forces, contacts)
         dq, dv, M = robot.inverse_dynamics_derivatives(q, v, a, external_wrenches)
         J = constraint_jacobian(robot, q, contacts)
-        by_q = slopes.torques_dq - dq, -slopes.rows_dq
-        return cls(M, J, by_q, (-dv, -slopes.rows_dv))
+        return cls(M, J, (slopes.torques_dq - dq, -slopes.rows_dq), (-dv, -slopes.rows_dv))
 
     def solve(
         self, *columns: tuple[Array, Array], free: NDArray[np.bool_] | None = None
     ) -> list[tuple[Array, Array]]:
-        """Derivatives (..., nv, n) of a, zero of velocities that are not free, and of forces.
+        """Derivatives (..., nv, nv) of a, zero of velocities that are not free, and of forces.
 
         Args:
-            columns: pairs of force and target with n columns each.
+            columns: pairs of force and target.
             free: (nv) mask; None for all.
 
         Raises:
             RankDeficientError: the rows depend on each other.
         """
-        mask = np.ones(self.M.shape[-1], dtype=bool) if free is None else free
+        nv = self.M.shape[-1]
+        mask = np.ones(nv, dtype=bool) if free is None else free
         M, J = self.M[..., mask, :][..., mask], self.J[..., mask]
         if (rank(J) < J.shape[-2]).any():
             raise _dependent(J)
         parts = [M, J, *(x for pair in columns for x in pair)]
         leading = np.broadcast_shapes(*(x.shape[:-2] for x in parts))
         n, size = M.shape[-1], M.shape[-1] + J.shape[-2]
-        ends = np.cumsum([force.shape[-1] for force, _ in columns])
-        K, right = np.zeros((*leading, size, size)), np.zeros((*leading, size, ends[-1]))
+        K, right = np.zeros((*leading, size, size)), np.zeros((*leading, size, len(columns), nv))
         K[..., :n, :n], K[..., n:, :n], K[..., :n, n:] = M, J, transposed(J)
-        for (force, target), part in zip(columns, np.split(right, ends[:-1], -1), strict=True):
-            part[..., :n, :], part[..., n:, :] = force[..., mask, :], target
-        solved = np.linalg.solve(K, right)
-        of_a = np.zeros((*leading, len(mask), ends[-1]))
-        of_a[..., mask, :] = solved[..., :n, :]
-        results = (np.split(x, ends[:-1], -1) for x in (of_a, -solved[..., n:, :]))
-        return list(zip(*results, strict=True))
+        for i, (force, target) in enumerate(columns):
+            right[..., :n, i, :], right[..., n:, i, :] = force[..., mask, :], target
+        solved = np.linalg.solve(K, right.reshape(*leading, size, len(columns) * nv)).reshape(
+            right.shape
+        )
+        of_a = np.zeros((*leading, nv, len(columns), nv))
+        of_a[..., mask, :, :] = solved[..., :n, :, :]
+        return [(of_a[..., i, :], -solved[..., n:, i, :]) for i in range(len(columns))]
 
 
 def _slopes(

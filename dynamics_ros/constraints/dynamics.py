@@ -78,8 +78,8 @@ def constrained_forward_dynamics(
         name = 'dynamics_in_contact'
         kernel = known.kernels.get(name) or known.kernel(robot, name)
         try:
-            answer = kernel.call(q, v, tau, *known.places)
-            return answer[0], answer[1]
+            a, forces, _ = kernel.call(q, v, tau, *known.places)
+            return a, forces
         except SingularError:
             pass  # rows that depend on each other, or a mass matrix whose error is raised below
     q, v, tau = finite_together(q=(q, robot.nq), v=(v, robot.nv), tau=(tau, robot.nv))

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics_ros.algorithms.constrained import INDEPENDENT
+from dynamics_ros.algorithms.quantity import ALL_ROWS as EVERY_ROW
 from dynamics_ros.constraints.kinds import (
     ClosedLoop,
     Constraints,
@@ -252,7 +253,6 @@ def support_projector(robot: RigidBodySystem, q: ArrayLike, contacts: Constraint
 
 
 ALL_ROWS = (0, 1, 2, 3, 4, 5)
-EVERY_ROW = '012345'
 
 
 def operational_space(
@@ -291,10 +291,10 @@ def row_digits(rows: Sequence[int]) -> str:
     if rows is ALL_ROWS:
         return EVERY_ROW
     chosen = list(rows) if isinstance(rows, Iterable) else []
-    digits = [str(row) for row in chosen if isinstance(row, (int, np.integer))]
-    if not {*digits} <= {*EVERY_ROW} or not 0 < len(chosen) == len(digits) == len({*digits}):
+    digits = ''.join(str(row) for row in chosen if isinstance(row, (int, np.integer)))
+    if not 0 < len({*digits} & {*EVERY_ROW}) == len(digits) == len(chosen):
         raise InvalidArgumentError('rows', repr(rows), f'different numbers of {ALL_ROWS}')
-    return ''.join(digits)
+    return digits
 
 
 def check_rank(frame: str, pivots: Array) -> None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -28,7 +29,7 @@ from dynamics_ros.model.description import LOOP_KINDS
 from dynamics_ros.model.joints import plane_axes
 from dynamics_ros.multibody.arguments import (
     check_count,
-    finite_matrix,
+    finite_arrays,
     finite_vector,
     rigid_pose,
 )
@@ -39,7 +40,7 @@ from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 from dynamics_ros.spatial import Vector3
 
 _Kind = TypeVar('_Kind', bound='_OfFunctions')
-_Kernels = tuple[Kernel, Kernel]
+_Kernels = WeakKeyDictionary[RigidBodySystem, dict[str, Kernel]]
 
 ORIGIN = (0.0, 0.0, 0.0)
 
@@ -84,24 +85,20 @@ Constraints = str | Constraint | Sequence[str | Constraint]
 """One constraint or several; the name of a frame is a point contact at its origin."""
 
 
-Places = tuple[tuple[float, ...], tuple[float, ...]]
-"""Two points or directions."""
-
-
 class _OfKernel:
     """Rows of a contact or a loop, from a kernel; a contact is a loop with the root frame.
 
     Attributes:
         key: kind and frames, which are options of kernels.
-        points, directions: inputs of kernels, as of ``algorithms.constrained.rows_of_constraint``.
+        places: inputs of kernels (2, 2, 3): its points, then its directions, as of
+            ``algorithms.constrained.rows_of_constraint``.
     """
 
     kind: str
     frame: str
     rotation: Any
     key: tuple[str, ...]
-    points: Places
-    directions: Places
+    places: tuple[tuple[tuple[float, ...], ...], ...]
 
     @property
     def rows(self) -> int:
@@ -141,16 +138,16 @@ class _OfKernel:
                 raise InvalidArgumentError(name, 'None', HELD)
         X = robot.forward_kinematics(q, self.frame)
         Y = robot.forward_kinematics(q, self.key[2]) if len(self.key) > 2 else np.eye(4)
-        point, other_point = map(np.array, self.points)
+        (point, other_point), directions = np.array(self.places)
         R, R_other = X[..., :3, :3], Y[..., :3, :3]
         offset = R @ point + X[..., :3, 3] - (R_other @ other_point + Y[..., :3, 3])
         if self.kind == 'normal':
-            return np.asarray(offset @ np.array(self.directions[0]))[..., None]
+            return np.asarray(offset @ directions[0])[..., None]
         if self.kind in ('point', 'position'):
             return np.asarray(offset)
         if isinstance(self, ClosedLoop) and self.kind == 'revolute':
             axis = R @ np.array(self.axis)
-            components = apply(np.array(self.directions) @ transposed(R_other), axis)
+            components = apply(directions @ transposed(R_other), axis)
             turned = np.stack([-components[..., 1], components[..., 0]], axis=-1)
         else:
             turned = pose_error(X, Y @ _at_origin(self.rotation))[..., 3:]
@@ -174,13 +171,9 @@ class _OfKernel:
                 vector = vector / length
             object.__setattr__(self, name, tuple(vector.tolist()))
         if self.rotation is not None:
-            R = finite_matrix('rotation', self.rotation, 3)
+            R = finite_arrays('rotation', self.rotation, (3, 3), many=False)
             rigid_pose('rotation', _at_origin(R))
             object.__setattr__(self, 'rotation', tuple(map(tuple, R.tolist())))
-
-    def _set(self, key: tuple[str, ...], points: Places, directions: Places) -> None:
-        for name, value in (('key', key), ('points', points), ('directions', directions)):
-            object.__setattr__(self, name, value)
 
     def _rows(self, robot: RigidBodySystem, q: Array, v: Array) -> tuple[Array, Array]:
         J, bias = robot.kernel('constraint_rows', *self.key)(q, v, *places([self]))
@@ -188,13 +181,11 @@ class _OfKernel:
 
 
 def places(constraints: Sequence[_OfKernel]) -> tuple[Array, Array]:
-    """Last inputs of kernels of contacts and loops.
-
-    Returns:
-        Points and directions, (m, 2, 3) each.
-    """
-    points = np.array([x.points for x in constraints]).reshape(-1, 2, 3)
-    return points, np.array([x.directions for x in constraints]).reshape(-1, 2, 3)
+    """Last inputs of kernels of contacts and loops: points and directions, (m, 2, 3) each."""
+    points, directions = (
+        np.array([x.places[i] for x in constraints]).reshape(-1, 2, 3) for i in range(2)
+    )
+    return points, directions
 
 
 @dataclass(frozen=True)
@@ -227,9 +218,10 @@ class Contact(_OfKernel):
     def __post_init__(self) -> None:
         anchored = () if self.anchor is None else ('anchor',)
         self._check(CONTACT_KINDS, 'point', *anchored, 'normal')
+        object.__setattr__(self, 'key', (self.kind, self.frame))
         # The second direction is that of a loop, and not read.
-        points, directions = (self.point, self.anchor or ORIGIN), (self.normal, ORIGIN)
-        self._set((self.kind, self.frame), points, directions)
+        points = self.point, self.anchor or ORIGIN
+        object.__setattr__(self, 'places', (points, (self.normal, ORIGIN)))
 
     @classmethod
     def held_at(
@@ -285,8 +277,9 @@ class ClosedLoop(_OfKernel):
 
     def __post_init__(self) -> None:
         self._check(LOOP_KINDS, 'point', 'other_point', 'axis', 'other_axis')
+        object.__setattr__(self, 'key', (self.kind, self.frame, self.other))
         x, y = (tuple(map(float, e)) for e in plane_axes(Vector3.of(self.other_axis)))
-        self._set((self.kind, self.frame, self.other), (self.point, self.other_point), (x, y))
+        object.__setattr__(self, 'places', ((self.point, self.other_point), (x, y)))
 
     @classmethod
     def closed_at(
@@ -326,7 +319,7 @@ class _OfFunctions:
 
     rows: int
     time: float | None
-    _kernels: WeakKeyDictionary[RigidBodySystem, _Kernels]
+    _kernels: _Kernels
 
     def __post_init__(self) -> None:
         check_count('rows', self.rows, 1)
@@ -355,43 +348,40 @@ class _OfFunctions:
 
     def slopes(self, robot: RigidBodySystem, q: Array, v: Array, a: Array, forces: Array) -> Slopes:
         """Derivatives of J^T f, of J a + ``bias``, and of J v + ``drift``."""
-        kernel = self._kernels_for(robot)[1]
-        return Slopes(*kernel(q, v, a, forces, float(self.time or 0.0)))
+        return Slopes(*self._run('slopes', robot, q, v, a, forces))
 
     def _all_rows(
         self, robot: RigidBodySystem, q: ArrayLike, v: ArrayLike | None = None
     ) -> tuple[Array, ...]:
-        kernel = self._kernels_for(robot)[0]
-        given = np.zeros(robot.nv) if v is None else v
-        rows: tuple[Array, ...] = kernel(q, given, float(self.time or 0.0))
-        return rows
+        return self._run('rows', robot, q, np.zeros(robot.nv) if v is None else v)
 
-    def _kernels_for(self, robot: RigidBodySystem) -> _Kernels:
-        """The kernels of the rows and of the ``slopes`` for one robot."""
-        kernels = self._kernels.get(robot)
-        if kernels is None:
-            inputs: dict[str, int | tuple[int, ...]] = {'q': robot.nq, 'v': robot.nv}
-            more: dict[str, int | tuple[int, ...]] = {'a': robot.nv, 'forces': self.rows}
+    def _run(self, name: str, robot: RigidBodySystem, *values: ArrayLike) -> tuple[Array, ...]:
+        """Run the kernel of a function of a robot, which is compiled when it is first needed."""
+        kernels = self._kernels.setdefault(robot, {})
+        if name not in kernels:
+            sizes = {'q': robot.nq, 'v': robot.nv, 'a': robot.nv, 'forces': self.rows}
+            inputs: dict[str, int | tuple[()]] = dict([*sizes.items()][: len(values)])
+            inputs['t'] = ()
+            function = partial(getattr(self, f'_{name}'), robot)
+            made = compile(function, inputs, f'constraint_{name}', backend=robot.backend)
+            kernels.setdefault(name, made)
+        found: tuple[Array, ...] = kernels[name](*values, float(self.time or 0.0))
+        return found
 
-            def all_rows(q: Any, v: Any, t: Any) -> dict[str, Any]:
-                value, J, drift = self._traced(robot, q, t)
-                bias = _bias(robot, J, drift, q, v, t)
-                return {'J': J, 'drift': drift, 'bias': bias, 'value': value}
+    def _rows(self, robot: RigidBodySystem, q: Any, v: Any, t: Any) -> dict[str, Any]:
+        value, J, drift = self._traced(robot, q, t)
+        along = [[rate] for rate in [*robot.configuration_rate(q, v), 1.0]]
+        # The time derivative of J v + drift at constant v.
+        rates = [x + y for x, y in zip(J @ v, drift, strict=True)]
+        bias = [x[0] for x in jacobian(rates, [*q, t], along=along)]
+        return {'J': J, 'drift': drift, 'bias': bias, 'value': value}
 
-            def slopes(q: Any, v: Any, a: Any, forces: Any, t: Any) -> dict[str, Any]:
-                _, J, drift = self._traced(robot, q, t)
-                bias = _bias(robot, J, drift, q, v, t)
-                return slopes_of_rows(robot.model, J.tolist(), drift, bias, q, v, a, forces)
-
-            def compiled(function: Any, name: str, **inputs: int | tuple[int, ...]) -> Kernel:
-                return compile(function, {**inputs, 't': ()}, name, backend=robot.backend)
-
-            made = (
-                compiled(all_rows, 'constraint_rows', **inputs),
-                compiled(slopes, 'constraint_slopes', **inputs, **more),
-            )
-            kernels = self._kernels.setdefault(robot, made)
-        return kernels
+    def _slopes(
+        self, robot: RigidBodySystem, q: Any, v: Any, a: Any, forces: Any, t: Any
+    ) -> dict[str, Any]:
+        rows = self._rows(robot, q, v, t)
+        J, drift, bias = rows['J'].tolist(), rows['drift'], rows['bias']
+        return slopes_of_rows(robot.model, J, drift, bias, q, v, a, forces)
 
     def _traced(self, robot: RigidBodySystem, q: Any, t: Any) -> tuple[list[Any], Any, list[Any]]:
         """f (rows), or nothing without a function of the configuration; J (rows, nv); the drift."""
@@ -407,13 +397,6 @@ class _OfFunctions:
         if len(values) != self.rows:
             raise InvalidArgumentError('function', f'{len(values)} rows', f'{self.rows} rows')
         return values
-
-
-def _bias(robot: RigidBodySystem, J: Any, drift: Any, q: Any, v: Any, t: Any) -> list[Any]:
-    """Time derivative (rows) of J v + drift at constant v."""
-    along = [[rate] for rate in [*robot.configuration_rate(q, v), 1.0]]
-    rates = [x + y for x, y in zip(J @ v, drift, strict=True)]
-    return [x[0] for x in jacobian(rates, [*q, t], along=along)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -432,9 +415,7 @@ class ConfigurationConstraint(_OfFunctions):
     rows: int
     function: Callable[..., Any]
     time: float | None = None
-    _kernels: WeakKeyDictionary[RigidBodySystem, _Kernels] = field(
-        default_factory=WeakKeyDictionary, repr=False, kw_only=True
-    )
+    _kernels: _Kernels = field(default_factory=WeakKeyDictionary, repr=False, kw_only=True)
 
     def residual(self, robot: RigidBodySystem, q: ArrayLike) -> Array:
         """f (..., rows), which is zero if the constraint is satisfied."""
@@ -466,9 +447,7 @@ class LinearConstraint(_OfFunctions):
     matrix: Callable[..., Any]
     target: Callable[..., Any] | None = field(default=None, kw_only=True)
     time: float | None = field(default=None, kw_only=True)
-    _kernels: WeakKeyDictionary[RigidBodySystem, _Kernels] = field(
-        default_factory=WeakKeyDictionary, repr=False, kw_only=True
-    )
+    _kernels: _Kernels = field(default_factory=WeakKeyDictionary, repr=False, kw_only=True)
 
     @classmethod
     def constant(cls, matrix: ArrayLike) -> LinearConstraint:

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dynamics_ros.algorithms.quantity import ALL_ROWS as EVERY_ROW
 from dynamics_ros.constraints.jacobian import (
     ALL_ROWS,
-    EVERY_ROW,
     check_rank,
     row_digits,
 )

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.kernels import InTurn
+from dynamics_ros.kernels import in_turn
 
 from .contact.detector import Compared, ContactReport
 from .contact_pipeline import CHECK_PERIOD, ContactPipeline
@@ -95,23 +95,22 @@ def _ordinary(pipeline: ContactPipeline, states: RobotState, latches: bool) -> E
         return None
     _, q, v, effort, *_ = states.part(0, count)
     intervals = steps[:count] * 1e-9
-    _, _, excess, memories = InTurn(samples.kernel)(
-        q, v, effort, samples.memory, intervals, samples.settings
+    _, _, excess, memories = in_turn(
+        samples.kernel, q, v, effort, samples.memory, intervals, samples.settings
     )
     runs = memories[:, RUN_ROWS]
     count = _first((excess > 0.0) | watch.suspicious(v, effort, runs), count)
     if not count:
         return None
     q, v, effort, intervals = q[:count], v[:count], effort[:count], intervals[:count]
-    raw, torque_memories = InTurn(observer.kernel)(
-        q, v, effort, observer.memory, intervals, observer.settings
+    raw, torque_memories = in_turn(
+        observer.kernel, q, v, effort, observer.memory, intervals, observer.settings
     )
     load = pipeline.load(effort, raw)
     values = raw - pipeline.tare.offset
-    deviation, added, above, excess, motions = InTurn(detector.kernel)(
-        values, v, np.zeros_like(v) if load is None else load, detector.memory, intervals,
-        *detector.settings,
-    )  # fmt: skip
+    unloaded = np.zeros_like(v) if load is None else load
+    inputs = values, v, unloaded, detector.memory, intervals, *detector.settings
+    deviation, added, above, excess, motions = in_turn(detector.kernel, *inputs)
     times = states.time[:count]
     # The last copies are independent of the blocks, which are large.
     samples.memory, samples.stamp = memories[count - 1].copy(), int(times[-1])

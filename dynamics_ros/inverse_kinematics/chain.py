@@ -18,7 +18,7 @@ from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
 from dynamics_ros.kernels import Kernel
 from dynamics_ros.model import ROOT, Joint, Model
 from dynamics_ros.model.joints import Revolute
-from dynamics_ros.multibody.kernel_set import MANY
+from dynamics_ros.multibody.kernel_methods import MANY
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .search import UNBOUNDED

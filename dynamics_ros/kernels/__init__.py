@@ -4,25 +4,24 @@
 
 The subpackages are ``graph`` (a computation as data), ``llvm`` (LLVM IR and its compiler) and
 ``process`` (forks, the compiler queue, files on disk). The modules here are derivatives, text in
-Python and C, compilation, kernels, their calls from Python (``kernel.py`` and the extension module
-``_native.c``), and programs of kernels.
+Python and C, kernels with their compilation and calls (``kernel.py`` and the extension module
+``_native.c``), functions of a user (``math.py``), and programs of kernels.
 Independent of robots; may import ``errors``.
 """
 
 from dynamics_ros.kernels.autodiff import derivative, jacobian
 from dynamics_ros.kernels.graph.expression import Condition, Expression, Scalar, select
 from dynamics_ros.kernels.graph.trace import Trace, Variable, trace
-from dynamics_ros.kernels.kernel import Kernel, call_path, compile
+from dynamics_ros.kernels.kernel import Kernel, call_path
 from dynamics_ros.kernels.llvm.source import llvm_ir
-from dynamics_ros.kernels.program import Copy, InTurn, Program, Step
-from dynamics_ros.kernels.python_backend import PlainFunction, python_source
-from dynamics_ros.kernels.source import c_source
+from dynamics_ros.kernels.math import compile
+from dynamics_ros.kernels.program import Copy, Program, Step, in_turn
+from dynamics_ros.kernels.source import PlainFunction, c_source, python_source
 
 __all__ = [
     'Condition',
     'Copy',
     'Expression',
-    'InTurn',
     'Kernel',
     'PlainFunction',
     'Program',
@@ -34,6 +33,7 @@ __all__ = [
     'call_path',
     'compile',
     'derivative',
+    'in_turn',
     'jacobian',
     'llvm_ir',
     'python_source',

@@ -12,7 +12,7 @@ be differentiated again.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from itertools import chain
 from typing import Any, cast
 
 import numpy as np
@@ -233,10 +233,14 @@ def _slopes(node: Node) -> tuple[Scalar, ...]:
 
 def derivative(traced: Trace, by: str, of: str = 'result', mode: str = 'auto') -> Trace:
     """Return the trace of `Kernel.derivative`, which refuses the same inputs as the trace."""
-    what = f'derivative of {of} by {by}'
-    return _differentiated(
-        traced, by, of, 'derivative', what, 1, lambda ys, xs: jacobian(ys, xs, mode)
-    )
+    variable, column = _named(traced.inputs, by, 'by')
+    output, row = _named(traced.outputs, of, 'of')
+
+    def slopes(inputs: list[list[Any]], outputs: list[list[Any]]) -> Any:
+        made = jacobian(outputs[row], inputs[column], mode)
+        return np.array(made, dtype=object).reshape(output.shape + variable.shape)
+
+    return _of_values(traced, 'derivative', f'derivative of {of} by {by}', slopes)
 
 
 def hessian(traced: Trace, by: str, of: str = 'result') -> Trace:
@@ -245,22 +249,24 @@ def hessian(traced: Trace, by: str, of: str = 'result') -> Trace:
     The four combinations of forward and reverse sweeps give the same numbers by different
     operations; the one with the fewest operations is returned. Equal entries are computed once.
     """
-    output, _ = _named(traced.outputs, of, 'of')
+    variable, column = _named(traced.inputs, by, 'by')
+    output, row = _named(traced.outputs, of, 'of')
     if output.shape != ():
         raise InvalidArgumentError('of', f'{of!r} of shape {output.shape}', 'a scalar output')
     modes = ('forward', 'reverse')
 
-    def cheapest(ys: list[Any], xs: list[Any]) -> list[Any]:
+    def cheapest(inputs: list[list[Any]], outputs: list[list[Any]]) -> Any:
+        xs = inputs[column]
         n = range(len(xs))
-        slopes = [jacobian(ys, xs, first)[0] for first in modes]
+        slopes = [jacobian(outputs[row], xs, first)[0] for first in modes]
         seconds = [jacobian(slope, xs, mode) for slope in slopes for mode in modes]
         # Candidates that are not chosen stay in the graph; a trace keeps only what its results
         # need.
         upper = [[rows[min(i, j)][max(i, j)] for i in n for j in n] for rows in seconds]
-        return min(upper, key=_operations)
+        made = np.array(min(upper, key=_operations), dtype=object)
+        return made.reshape(2 * variable.shape)
 
-    what = f'second derivative of {of} by {by}'
-    return _differentiated(traced, by, of, 'hessian', what, 2, cheapest)
+    return _of_values(traced, 'hessian', f'second derivative of {of} by {by}', cheapest)
 
 
 def _operations(values: Sequence[Any]) -> int:
@@ -281,72 +287,53 @@ def pullback(traced: Trace) -> Trace:
     weights ``w_<output>`` come after the inputs that a caller passes; the trace has an output
     ``d_<x>`` for each of these inputs x.
     """
-    own, hidden = traced.arguments, traced.inputs[len(traced.arguments) :]
-    count, last = len(own), len(own) + len(traced.outputs)
-    inputs = {x.name: x.shape for x in own}
-    inputs |= {f'w_{x.name}': x.shape for x in traced.outputs}
-    inputs |= {x.name: x.shape for x in hidden}
+    own = traced.arguments
 
-    def function(*symbols: Any) -> Any:
-        primal = [x for part in (*symbols[:count], *symbols[last:]) for x in _flat(part)]
-        values = _replayed(traced, primal)
-        weights = [x for part in symbols[count:last] for x in _flat(part)]
+    def gradients(inputs: list[list[Any]], outputs: list[list[Any]], *weights: list[Any]) -> Any:
         weighted: Any = 0.0
-        for weight, x in zip(weights, traced.results, strict=True):
-            weighted = weighted + weight * (values[x] if isinstance(x, int) else x)
-        parts = [_flat(part) for part in symbols[:count]]
-        slopes = iter(jacobian([weighted], [x for part in parts for x in part], 'reverse')[0])
-        found = {}
-        for variable, part in zip(own, parts, strict=True):
-            flat = np.array([next(slopes) for _ in part], dtype=object)
-            found[f'd_{variable.name}'] = flat.reshape(variable.shape).tolist()
-        return found
+        for weight, x in zip(chain(*weights), chain(*outputs), strict=True):
+            weighted = weighted + weight * x
+        slopes = iter(jacobian([weighted], [*chain(*inputs[: len(own)])], 'reverse')[0])
+        flat = (np.array([next(slopes) for _ in range(x.size)], dtype=object) for x in own)
+        return {f'd_{x.name}': part.reshape(x.shape) for x, part in zip(own, flat)}
 
-    return trace(
-        function,
-        inputs,
-        f'{traced.name}_pullback',
-        f'pullback of {traced.description or traced.name}',
-        unit_quaternions=traced.unit_quaternions,
-        finite_results=traced.finite_results,
-        bound=traced.bound,
-    )
+    more = {f'w_{x.name}': x.shape for x in traced.outputs}
+    return _of_values(traced, 'pullback', 'pullback', gradients, more)
 
 
-def _differentiated(
+def _of_values(
     traced: Trace,
-    by: str,
-    of: str,
     name: str,
     what: str,
-    order: int,
-    differentiate: Callable[[list[Any], list[Any]], list[Any]],
+    function: Callable[..., Any],
+    more: dict[str, tuple[int, ...]] | None = None,
 ) -> Trace:
-    """Return the trace of derivatives of an output by an input, which refuses the same inputs.
+    """Return the trace of a function of the values of a trace, which refuses the same inputs.
 
     Args:
-        traced, by, of: as for `derivative`.
+        traced: the trace.
         name, what: name and description.
-        order: how often it is differentiated.
-        differentiate: makes it from the elements of the output and of the input.
+        function: takes the elements of each input, the elements of each output, and the elements of
+            each further input.
+        more: shapes of further inputs by name, after those that a caller passes.
     """
-    variable, column = _named(traced.inputs, by, 'by')
-    output, row = _named(traced.outputs, of, 'of')
-    start = sum(x.size for x in traced.outputs[:row])
+    added, count = more or {}, len(traced.arguments)
+    inputs = {x.name: x.shape for x in traced.arguments} | added
+    inputs |= {x.name: x.shape for x in traced.inputs[count:]}
 
-    def function(*symbols: Any) -> Any:
-        elements = [_flat(symbol) for symbol in symbols]
-        values = _replayed(traced, [x for part in elements for x in part])
-        results = traced.results[start : start + output.size]
-        ys = [values[x] if isinstance(x, int) else x for x in results]
-        made = differentiate(ys, elements[column])
-        shape = output.shape + order * variable.shape
-        return np.array(made, dtype=object).reshape(shape).tolist()
+    def of_symbols(*symbols: Any) -> Any:
+        flat = [_flat(symbol) for symbol in symbols]
+        further, flat[count:] = flat[count : count + len(added)], flat[count + len(added) :]
+        values = _replayed(traced, [*chain(*flat)])
+        results = (values[x] if isinstance(x, int) else x for x in traced.results)
+        outputs = [[next(results) for _ in range(x.size)] for x in traced.outputs]
+        return function(flat, outputs, *further)
 
-    inputs = {x.name: x.shape for x in traced.inputs}
-    description = f'{what} of {traced.description or traced.name}'
-    return replace(
-        trace(function, inputs, f'{traced.name}_{name}', description),
+    return trace(
+        of_symbols,
+        inputs,
+        f'{traced.name}_{name}',
+        f'{what} of {traced.description or traced.name}',
         unit_quaternions=traced.unit_quaternions,
         finite_results=traced.finite_results,
         bound=traced.bound,

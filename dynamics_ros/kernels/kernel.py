@@ -1,42 +1,64 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels: traces that are called with NumPy arrays, made of functions by `compile`.
+"""Kernels: traces that are compiled, and called with NumPy arrays.
 
-The extension module `_native` calls machine code. Arguments that do not match exactly what the
-kernel takes are handed unchanged to a slow path. The extension module is optional: for a package
-that was installed without a C compiler, or whose extension is of another NumPy, the slow path takes
-all calls. It converts arguments in Python and calls machine code through ctypes, which takes some
-ten microseconds.
+A `Compilation` runs a trace in plain Python until there is machine code, and is shared by the
+kernels that run it. The extension module `_native` calls machine code. Arguments that do not match
+exactly what the kernel takes are handed unchanged to a slow path. The extension module is optional:
+for a package that was installed without a C compiler, or whose extension is of another NumPy, the
+slow path takes all calls. It converts arguments in Python and calls machine code through ctypes,
+which takes some ten microseconds.
 """
 
 from __future__ import annotations
 
 import importlib
 import inspect
-import re
-import traceback
+import logging
+import math
+import os
+import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from operator import attrgetter
 from typing import Any, TypeVar
 
 import numpy as np
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import arguments
-from dynamics_ros.kernels.arguments import Array
+from dynamics_ros.kernels.arguments import Array, address
 from dynamics_ros.kernels.autodiff import derivative, hessian, pullback
-from dynamics_ros.kernels.compilation import Compilation, warn_once
-from dynamics_ros.kernels.graph.symbols import symbols
-from dynamics_ros.kernels.graph.trace import Shape, Trace, trace
-from dynamics_ros.kernels.llvm.compiler import MachineCode
+from dynamics_ros.kernels.graph.trace import Trace, collector_paused
+from dynamics_ros.kernels.llvm import compiler as llvm_compiler
+from dynamics_ros.kernels.llvm.compiler import CompilerUnavailableError, MachineCode
+from dynamics_ros.kernels.llvm.source import emit as trace_module
+from dynamics_ros.kernels.llvm.source import emit_batch
+from dynamics_ros.kernels.process import background
+from dynamics_ros.kernels.source import PlainFunction
 
 BACKENDS = ('auto', 'llvm', 'python')
+
+QUICK_OPERATIONS = 100_000
+"""Longer traces are compiled without optimization, which would take half a minute or more on a busy
+machine. Optimized code takes about 0.7 of the run time.
+"""
+
+WAIT_OPERATIONS = 5000
+"""Traces of up to this many operations (about 0.15 s) are compiled before their first use."""
+
+BATCH_STATES = 32
+"""Smaller batches run state by state: they save too little time to pay for compilation."""
 
 VERSION = 2
 """Version of `_native` that this module calls."""
 
-_Function = TypeVar('_Function', bound=Callable[..., Any])
+SHAPE = attrgetter('shape')
+
+_log = logging.getLogger('dynamics_ros.kernels')
+
+_Method = TypeVar('_Method', bound=Callable[..., Any])
 
 
 def _loaded() -> tuple[Any, str]:
@@ -71,16 +93,16 @@ def call_of(
     """
     if native is None:
         return slow_path
-    shapes = (tuple([x.shape for x in variables]) for variables in (trace.arguments, trace.outputs))
+    shapes = [tuple(map(SHAPE, variables)) for variables in (trace.arguments, trace.outputs)]
     made_of = bound, slow_path, trace.name, trace.description, code.token
     try:
-        call: Callable[..., Any] = native.Call(code.address('batch'), *shapes, *made_of)
+        call: Callable[..., Any] = native.Call(code.addresses['batch'], *shapes, *made_of)
     except ValueError:  # more arrays or axes than it takes
         return slow_path
     return call
 
 
-def method_of(function: _Function) -> _Function:
+def method_of(function: _Method) -> _Method:
     """Return a method that looks for machine code before it runs its function.
 
     The object has a dictionary ``_direct_calls`` with the results of `call_of` by name of the
@@ -96,8 +118,178 @@ def method_of(function: _Function) -> _Function:
         if parameter.name == 'frame' or parameter.default is not parameter.empty:
             break
         names.append(parameter.name)
-    method: _Function = native.Method(function, len(names))
+    method: _Method = native.Method(function, len(names))
     return method
+
+
+def assemble(trace: Trace) -> bytes:
+    """Return the object file of a trace, which has the function ``batch``.
+
+    Raises:
+        CompilerUnavailableError: there is no compiler.
+        RuntimeError: compilation failed.
+    """
+    target = llvm_compiler.platform()
+
+    @collector_paused()
+    def ir() -> str:
+        return trace_module(trace, target)
+
+    # Equal traces give equal modules.
+    return llvm_compiler.object_code(ir, trace.origin, _quickly(trace))
+
+
+def _quickly(trace: Trace) -> bool:
+    return trace.operation_count > QUICK_OPERATIONS
+
+
+class Compilation:
+    """Runner of a trace: plain Python at first, machine code once it is compiled.
+
+    Code for batches, which computes one state in each vector lane, is compiled when a batch first
+    asks for it.
+
+    Attributes:
+        trace: the trace to run.
+        backend: the requested backend: 'llvm', 'python' or 'auto'.
+        plain: the plain Python function, used until there is machine code.
+        code: the machine code; None if there is none. Its function ``batch`` is a C function of a
+            number of states, the addresses of the arrays and their strides in bytes; it returns the
+            number of states computed.
+        seconds: duration of the compilation [s]; 0 until it is finished.
+    """
+
+    def __init__(self, trace: Trace, backend: str, wait: bool | None) -> None:
+        """Start the compilation, or schedule it.
+
+        Args:
+            trace: the trace to compile.
+            backend, wait: as for ``Kernel``.
+        """
+        self.trace = trace
+        self.backend = backend
+        self.plain = PlainFunction(trace)
+        self.code: MachineCode | None = None
+        self.seconds = 0.0
+        self._on_disk: bytes | None = None
+        self._batches: MachineCode | None = None
+        self._requested = 0
+        self._wait = True if wait is None and backend == 'llvm' else wait
+        self._finished = backend == 'python'
+        if not self._finished:
+            # The compiler has nothing to do for what is on disk.
+            self._on_disk = llvm_compiler.kept_code(trace.origin, _quickly(trace))
+            self._run_when_fit(self.compile, self._on_disk is not None)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the compilation is over, so that ``code`` no longer changes."""
+        if not self._finished:
+            background.resume()  # in a forked process there is no thread that compiles
+        return self._finished
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the compilation is finished; return whether it is.
+
+        Args:
+            timeout: longest time to wait [s]; None waits without limit.
+        """
+        if not self.finished:
+            with background.changed:
+                background.changed.wait_for(lambda: self._finished, timeout)
+        return self._finished
+
+    def run(
+        self,
+        arrays: Sequence[Array],
+        leading: tuple[int, ...],
+        results: Sequence[Array],
+        in_turn: bool = False,
+    ) -> bool:
+        """Fill the result arrays; return whether the trace allows all inputs and results.
+
+        Machine code releases the GIL.
+
+        Args:
+            arrays: one per input, trailing axes contiguous, leading axes to be broadcast.
+            leading: the broadcast shape of the leading axes.
+            results: one per output, C-contiguous, not overlapping any other.
+            in_turn: whether states are computed one after the other, as where results are inputs of
+                the next state; only for machine code.
+        """
+        code = self.code
+        if code is None:
+            return self.plain.run(arrays, leading, results)
+        states = math.prod(leading)
+        described = [
+            arguments.over_states(x, leading, len(variable.shape))
+            for x, variable in zip(arrays, self.trace.inputs)
+        ]
+        described += [
+            (x, x.itemsize * variable.size) for x, variable in zip(results, self.trace.outputs)
+        ]
+        if states >= BATCH_STATES and not in_turn:
+            code = self._batch() or code
+        starts = [address(x) for x, _ in described]
+        return code.run(starts, [stride for _, stride in described], states) == states
+
+    def _batch(self) -> MachineCode | None:
+        """Return the code for batches; None while there is none."""
+        process = os.getpid()  # a forked process does not have the thread that compiles
+        if self._batches is None and self._requested != process:
+            self._requested = process
+            self._run_when_fit(self._compile_batch)
+        return self._batches
+
+    def _run_when_fit(self, job: Callable[[], None], short: bool = False) -> None:
+        """Run a compilation job, now or in the background unless it is no longer of use."""
+        if self._wait is None:
+            short = short or self.trace.operation_count <= WAIT_OPERATIONS
+        if self._wait or (short and not background.is_busy()):
+            job()
+        else:
+            alive = weakref.WeakMethod(job)
+            background.submit(
+                self.trace.operation_count, lambda: None if (found := alive()) is None else found()
+            )
+
+    def compile(self) -> None:
+        """Replace plain Python by machine code where this is possible."""
+        trace, started = self.trace, time.perf_counter()
+        try:
+            llvm_compiler.platform()
+            made, self._on_disk = self._on_disk or background.run(partial(assemble, trace)), None
+            self.code = llvm_compiler.linked(made, ['batch'])
+        except CompilerUnavailableError as reason:
+            warn_once(f'kernels run as plain Python, which is slower: {reason}')
+        except Exception as reason:
+            # Any failure leaves plain Python, which is correct; the compiler thread must go on.
+            warn_once(f'{trace.name} runs as plain Python, which is slower: {reason}')
+        else:
+            # Frees the memory of the plain functions that machine code has replaced.
+            self.plain = PlainFunction(trace)
+        self.seconds = time.perf_counter() - started
+        with background.changed:
+            self._finished = True
+            background.changed.notify_all()
+
+    def _compile_batch(self) -> None:
+        trace = self.trace
+        try:
+            target = llvm_compiler.platform()
+            if target.lanes == 1 or self._batches is not None:
+                return
+            with collector_paused():
+                ir = emit_batch(trace, target)
+            self._batches = llvm_compiler.linked(llvm_compiler.object_code(lambda: ir), ['batch'])
+        except (CompilerUnavailableError, RuntimeError, OSError, MemoryError) as reason:
+            _log.warning('%s computes a batch state by state: %s', trace.name, reason)
+
+
+@lru_cache(maxsize=1024)
+def warn_once(message: str) -> None:
+    """Log a warning that was not logged before."""
+    _log.warning(message)
 
 
 class Kernel:
@@ -223,7 +415,8 @@ class Kernel:
     def _of(self, traced: Trace) -> Kernel:
         """Return the kernel of a trace with the same bound input, bound to this kernel's values."""
         made = Kernel(traced, self.compilation.backend)
-        return made if self.bound is None else made.bound_to(self.bound)
+        # A derivative may not depend on the bound input.
+        return made.bound_to(self.bound) if self.bound is not None and traced.bound else made
 
     @property
     def name(self) -> str:
@@ -396,85 +589,3 @@ def _fixed(values: Array) -> Array:
 
 def _not_taken(*_: Any) -> Any:
     return NotImplemented
-
-
-def compile(
-    function: Callable[..., Any],
-    inputs: Mapping[str, int | Shape],
-    name: str = '',
-    *,
-    backend: str = 'auto',
-    wait: bool | None = None,
-) -> Kernel:
-    """Trace and compile a function of arrays.
-
-    The function is called once, with arrays of symbols. It may use operators, indexing, ``@``,
-    sums, NumPy's elementwise functions, those of ``dynamics_ros.kernels.math``, and the methods of
-    a robot that have a kernel. It cannot branch on a symbol (use ``where``). Values that it reads
-    from outside its arguments become constants.
-
-    Args:
-        function: takes one argument per input, in order: a scalar for the shape (), else an array.
-            Returns a scalar, an array or nested lists, or a dict of these by output name.
-        inputs: shape of each input by name; an int n is the shape (n,).
-        name: a Python identifier, for errors and printed code; '' takes the function's own name.
-        backend, wait: as for ``Kernel``.
-
-    Returns:
-        A function of float64 arrays that broadcasts over leading axes. Its ``derivative`` returns
-        another such function; ``c_source(kernel.trace)`` prints it as C.
-
-    Raises:
-        TypeError: the function branches on a traced value, or calls code that does not accept one;
-            the error names its line.
-        InvalidArgumentError: a name or shape cannot be printed, or the results are ragged or not
-            numbers.
-        TooLargeError: the function takes more operations than a trace may have.
-    """
-    if not callable(function):
-        raise InvalidArgumentError('function', f'a {type(function).__name__}', 'a function')
-    own = getattr(function, '__name__', '')
-    label = name or (own if own.isidentifier() else 'function')
-    shapes = list(inputs.values()) if isinstance(inputs, Mapping) else []
-
-    def of_symbols(*values: Any) -> Any:
-        result = function(*map(_array, values, shapes))
-        if isinstance(result, Mapping) and not result:
-            raise InvalidArgumentError('outputs', 'none', 'at least one')
-        for key in result if isinstance(result, Mapping) else ():
-            if not (isinstance(key, str) and key.isidentifier()):
-                raise InvalidArgumentError('outputs', f'{key!r} given', 'Python identifiers')
-        return result
-
-    try:
-        traced = trace(of_symbols, inputs, label)
-    except TypeError as error:
-        raise TypeError(_with_line(error)) from error
-    return Kernel(traced, backend, wait)
-
-
-def _with_line(error: TypeError) -> str:
-    """Return the message of an error with the line of the user's function that has raised it."""
-    message = str(error)
-    if 'has no callable' in message:
-        message = (
-            'an array that mixes traced values and numbers: functions of NumPy take it if it is '
-            'made by dynamics_ros.kernels.math.array'
-        )
-    # Of linear algebra, of an array that was made by np.array.
-    if found := re.search(r"(?:Cannot cast|for) ufunc '?(solve|inv)", message):
-        cure = f'dynamics_ros.kernels.math.{found[1]} does, for small matrices'
-        message = f"NumPy's {found[1]} takes no traced values; {cure}"
-    libraries = (str(Path(__file__).parents[1]), str(Path(np.__file__).parent))
-    lines = traceback.extract_tb(error.__traceback__)
-    own = [x for x in lines if not x.filename.startswith(libraries)]
-    if not own:
-        return message
-    last = own[-1]
-    return f'{message} (line {last.lineno} of {Path(last.filename).name}: {last.line})'
-
-
-def _array(values: Any, shape: int | Shape) -> Any:
-    """Return an input as an array of the given shape, also if it has no elements."""
-    array = symbols(values)
-    return array.reshape(shape) if isinstance(array, np.ndarray) else array

@@ -4,8 +4,8 @@
 
 A caller that repeats the same computation a thousand times a second avoids passing and allocating
 arrays: a program reads its inputs and writes its outputs in place. An output array of one kernel
-may be an input of the next. `InTurn` runs one kernel over many states, each with the memory left by
-the previous one.
+may be an input of the next. `in_turn` runs one kernel over many states, each with the memory left
+by the previous one.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class Program:
             if code is None:
                 return None
             arrays = (*step.inputs, *(() if bound is None else (bound,)), *step.outputs)
-            made.append((code.address('batch'), arrays, code.token))
+            made.append((code.addresses['batch'], arrays, code.token))
         run: Callable[[], bool] = native.Program(tuple(made))
         return run
 
@@ -156,60 +156,38 @@ def _check(step: Step | Copy) -> None:
             raise InvalidArgumentError(variable.name, problem, 'an array of its own')
 
 
-MEMORY, NEXT = 'memory', 'next_memory'
-"""Names of the input that a state takes from the previous one, and of the output for the next one;
-the output may have the name of the input.
-"""
+def in_turn(kernel: Kernel, *values: Any) -> tuple[Array, ...]:
+    """Run a kernel over many states, each with the memory left by the previous one, in one call.
 
+    Args:
+        kernel: has an input ``memory``, and an output ``next_memory`` or ``memory``.
+        values: one array per input: with one leading axis of states, or of the input's own shape if
+            all states share it; for the memory, the value before the first state.
 
-class InTurn:
-    """A kernel with a memory, run over many states in one call of machine code."""
+    Returns:
+        Each output with a leading axis of states; row k of the memory is its value after state k.
 
-    def __init__(self, kernel: Kernel) -> None:
-        """Find the memory among inputs and outputs of a kernel.
-
-        Raises:
-            ValueError: the kernel has no input ``memory``, or no matching output.
-        """
-        self.kernel = kernel
-        self._before = [x.name for x in kernel.trace.arguments].index(MEMORY)
-        outputs = [x.name for x in kernel.trace.outputs]
-        self._after = outputs.index(NEXT if NEXT in outputs else MEMORY)
-
-    def __call__(self, *values: Any) -> tuple[Array, ...]:
-        """Compute states one after the other.
-
-        Args:
-            values: one array per input: with one leading axis of states, or of the input's own
-                shape if all states share it; for the memory, the value before the first state.
-
-        Returns:
-            Each output with a leading axis of states; row k of the memory is its value after state
-            k.
-
-        Raises:
-            InvalidArgumentError: an argument has a wrong shape or is not finite.
-            Exception: the error of the trace for inputs and results that it does not allow.
-        """
-        kernel, before = self.kernel, self._before
-        trace = kernel.trace
-        arrays = [arguments.as_input(x, value) for x, value in zip(trace.arguments, values)]
-        others = [x for i, x in enumerate(arrays) if i != before]
-        variables = [x for i, x in enumerate(trace.arguments) if i != before]
-        (count,) = arguments.leading_shape(variables, others)
-        results = [np.empty((count, *x.shape)) for x in trace.outputs]
-        # The memory output of a state is stored where the next state reads its input.
-        chain = np.empty((count + 1, *trace.arguments[before].shape))
-        chain[0], results[self._after] = arrays[before], chain[1:]
-        arrays[before] = chain[:-1]
-        run, bound = kernel.compilation, [] if kernel.bound is None else [kernel.bound]
-        if run.code is not None and run.run([*arrays, *bound], (count,), results, True):
-            return tuple(results)
+    Raises:
+        InvalidArgumentError: an argument has a wrong shape or is not finite.
+        Exception: the error of the trace for inputs and results that it does not allow.
+    """
+    variables, outputs = kernel.trace.arguments, kernel.trace.outputs
+    arrays = [arguments.as_input(x, value) for x, value in zip(variables, values)]
+    before = [x.name for x in variables].index('memory')
+    after = [x.name.removeprefix('next_') for x in outputs].index('memory')
+    others = [i for i in range(len(arrays)) if i != before]
+    (count,) = arguments.leading_shape([variables[i] for i in others], [arrays[i] for i in others])
+    results = [np.empty((count, *x.shape)) for x in outputs]
+    # The memory output of a state is stored where the next state reads its input.
+    chain = np.empty((count + 1, *variables[before].shape))
+    chain[0], results[after] = arrays[before], chain[1:]
+    arrays[before] = chain[:-1]
+    run, bound = kernel.compilation, [] if kernel.bound is None else [kernel.bound]
+    if run.code is None or not run.run([*arrays, *bound], (count,), results, True):
         for i in range(count):
             # Without machine code, or if a state is refused: the ordinary call raises the error.
-            found = kernel.call(
-                *(x[i] if x.ndim > len(y.shape) else x for x, y in zip(arrays, trace.arguments))
-            )
-            for result, one in zip(results, found if len(results) > 1 else (found,)):
-                result[i] = one
-        return tuple(results)
+            one = (x[i] if x.ndim > len(y.shape) else x for x, y in zip(arrays, variables))
+            found = kernel.call(*one)
+            for result, value in zip(results, found if len(results) > 1 else (found,)):
+                result[i] = value
+    return tuple(results)

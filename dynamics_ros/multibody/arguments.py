@@ -94,40 +94,24 @@ def finite_vector(argument: str, value: ArrayLike, size: int) -> NDArray[np.floa
         and math.isfinite(sum(value.tolist()))
     ):
         return value
-    return _array(argument, value, (size,), many=False)
+    return finite_arrays(argument, value, (size,), many=False)
 
 
-def finite_arrays(argument: str, value: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Return one array of finite numbers or many over leading axes: shape (..., *shape).
-
-    Raises:
-        InvalidArgumentError: names the argument.
-    """
-    return _array(argument, value, shape)
-
-
-def finite_matrix(argument: str, value: ArrayLike, size: int) -> NDArray[np.float64]:
-    """Return a square matrix of finite numbers.
-
-    Raises:
-        InvalidArgumentError: names the argument.
-    """
-    return _array(argument, value, (size, size), many=False)
-
-
-def real_vectors(argument: str, value: ArrayLike, size: int) -> NDArray[np.float64]:
-    """Return one vector or many: shape (..., size); entries may be NaN or infinite.
-
-    Raises:
-        InvalidArgumentError: names the argument.
-    """
-    return _array(argument, value, (size,), finite=False)
-
-
-def _array(
+def finite_arrays(
     argument: str, value: ArrayLike, shape: tuple[int, ...], many: bool = True, finite: bool = True
 ) -> NDArray[np.float64]:
-    """Return an array of a shape, or many over leading axes."""
+    """Return one array of a shape, or many over leading axes: shape (..., *shape).
+
+    Args:
+        argument: name of the argument.
+        value: the array.
+        shape: its own axes.
+        many: whether it may have leading axes.
+        finite: whether NaN and infinity are refused.
+
+    Raises:
+        InvalidArgumentError: names the argument.
+    """
     expected = f'shape (..., {", ".join(map(str, shape))})' if many else f'shape {shape}'
     array = real_array(argument, value, expected)
     if (array.shape[-len(shape) :] if many else array.shape) != shape:
@@ -307,7 +291,9 @@ def payload_inertia(mass: float, center_of_mass: ArrayLike, inertia: ArrayLike |
     """
     check_not_negative('mass', mass, MAXIMUM_NUMBER)
     center = finite_vector('center_of_mass', center_of_mass, 3)
-    rotational = finite_matrix('inertia', np.zeros((3, 3)) if inertia is None else inertia, 3)
+    rotational = finite_arrays(
+        'inertia', np.zeros((3, 3)) if inertia is None else inertia, (3, 3), many=False
+    )
     scale = max(float(np.abs(rotational).max()), 1e-12)
     symmetric = scale <= MAXIMUM_NUMBER and np.abs(rotational - rotational.T).max() <= 1e-9 * scale
     if not symmetric or np.linalg.eigvalsh(rotational).min() < -1e-9 * scale:

@@ -120,13 +120,30 @@ def pose_error(target: ArrayLike, pose: ArrayLike) -> NDArray[np.float64]:
     Raises:
         InvalidArgumentError: a shape is wrong, or a number is not finite.
     """
-    error: NDArray[np.float64] = _call()(target, pose)
+    error: Array = _pose_error()(target, pose)
     return error
 
 
+def pose_numbers(matrices: Array) -> Array:
+    """(..., 7) of poses (..., 4, 4), position and quaternion."""
+    numbers: Array = _compiled(_numbers, X=(4, 4))(matrices)
+    return numbers
+
+
+def pose_of_numbers(numbers: Array) -> Array:
+    """(4, 4) of a pose given by position and unit quaternion (7), the inverse of `pose_numbers`."""
+    pose: Array = _compiled(_of_numbers, numbers=(7,))(numbers)
+    return pose
+
+
 @cache
-def _call() -> Callable[[Any, Any], Any]:
-    kernel = Kernel(trace(_error, {'target': (4, 4), 'pose': (4, 4)}, 'pose_error'))
+def _compiled(function: Callable[..., Any], **inputs: tuple[int, ...]) -> Kernel:
+    return Kernel(trace(function, inputs, f'pose{function.__name__}'))
+
+
+@cache
+def _pose_error() -> Callable[[Any, Any], Any]:
+    kernel = _compiled(_error, target=(4, 4), pose=(4, 4))
 
     def of_other_forms(target: ArrayLike, pose: ArrayLike) -> Any:
         return kernel(pose_matrices('target', target), pose_matrices('pose', pose))
@@ -140,35 +157,15 @@ def _error(target: Sequence[Any], pose: Sequence[Any]) -> list[Scalar]:
     return [*(X_0T.translation - X_0F.translation), *rotation]
 
 
-def pose_numbers(matrices: Array) -> Array:
-    """(..., 7) of poses (..., 4, 4), position and quaternion."""
-    numbers: Array = _pose_numbers()(matrices)
-    return numbers
+def _numbers(X: Sequence[Sequence[Scalar]]) -> list[Scalar]:
+    return transform_of_rows(X).position_and_quaternion()
 
 
-def pose_of_numbers(numbers: Array) -> Array:
-    """(4, 4) of a pose given by position and unit quaternion (7), the inverse of `pose_numbers`."""
-    pose: Array = _pose_of_numbers()(numbers)
-    return pose
-
-
-@cache
-def _pose_of_numbers() -> Kernel:
-    def pose(numbers: Sequence[Scalar]) -> list[list[Scalar]]:
-        x, y, z, *quaternion = numbers
-        R = quaternion_to_matrix(tuple(quaternion))
-        rows = [[*row, place] for row, place in zip(R, (x, y, z), strict=True)]
-        return [*rows, [0.0, 0.0, 0.0, 1.0]]
-
-    return Kernel(trace(pose, {'numbers': (7,)}, 'pose_of_numbers', 'pose of its numbers'))
-
-
-@cache
-def _pose_numbers() -> Kernel:
-    def numbers(X: Sequence[Sequence[Scalar]]) -> list[Scalar]:
-        return transform_of_rows(X).position_and_quaternion()
-
-    return Kernel(trace(numbers, {'X': (4, 4)}, 'pose_numbers', 'numbers of a pose'))
+def _of_numbers(numbers: Sequence[Scalar]) -> list[list[Scalar]]:
+    x, y, z, *quaternion = numbers
+    R = quaternion_to_matrix(tuple(quaternion))
+    rows = [[*row, place] for row, place in zip(R, (x, y, z), strict=True)]
+    return [*rows, [0.0, 0.0, 0.0, 1.0]]
 
 
 Links = tuple[tuple[str, str], ...]

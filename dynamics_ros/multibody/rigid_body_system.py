@@ -6,15 +6,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from dataclasses import replace
+from functools import lru_cache
+from numbers import Integral
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from dynamics_ros.algorithms import configuration
+from dynamics_ros.algorithms.quantity import Key
 from dynamics_ros.errors import InvalidArgumentError, printable
+from dynamics_ros.kernels.graph.symbols import is_symbolic, symbols
 from dynamics_ros.model import Joint, Model, build_model, composition
 from dynamics_ros.model.build import RootJoint
 from dynamics_ros.model.description_file import expanded_xacro
@@ -22,10 +26,9 @@ from dynamics_ros.model.joints import JointKind
 from dynamics_ros.model.urdf import read_urdf
 from dynamics_ros.spatial import Transform
 
-from .arguments import payload_inertia, rigid_pose
-from .kernel_methods import Array
-from .kernel_set import KernelSet, Parameters
-from .written_methods import WrittenMethods
+from .arguments import boolean_mask, finite_arrays, payload_inertia, real_array, rigid_pose
+from .kernel_methods import Array, Arrays, Compiled, Parameters, Wrenches, kernel_method
+from .quantity_methods import QuantityMethods
 
 _Kind = TypeVar('_Kind', bound='RigidBodySystem')
 
@@ -33,7 +36,7 @@ _Kind = TypeVar('_Kind', bound='RigidBodySystem')
 DEFAULT_GRAVITY = (0.0, 0.0, -9.81)
 
 
-class RigidBodySystem(WrittenMethods):
+class RigidBodySystem(QuantityMethods):
     """Kinematics and dynamics of one robot, without constraints and inverse kinematics.
 
     Every method takes and returns float64 arrays and broadcasts over leading axes: q of shape
@@ -158,9 +161,130 @@ class RigidBodySystem(WrittenMethods):
             lines.append(f'{"  " * depth}{printable(frame.name)}{text}')
         return '\n'.join(lines)
 
+    # Configurations.
+
+    def neutral(self) -> Array:
+        """The configuration (nq) in which every joint transform is the identity.
+
+        It may violate limits; ``nominal`` does not.
+        """
+        return np.array(configuration.neutral(self.model))
+
+    def nominal(self) -> Array:
+        """A configuration (nq) within the limits: neutral, or the middle of a range without 0."""
+        return np.array(configuration.nominal(self.model))
+
+    def random_configuration(self, rng: np.random.Generator | int | None = None) -> Array:
+        """A configuration (nq), uniform within the limits.
+
+        Angles without limits are taken from [-pi, pi], displacements without limits from [-1, 1] m.
+
+        Args:
+            rng: a NumPy generator, or a seed.
+        """
+        return random_configuration(self.model.joints, self.nq, rng)
+
+    @kernel_method
+    def integrate(
+        self, q: ArrayLike, v: ArrayLike, dt: ArrayLike = 1.0, *, out: Array | None = None
+    ) -> Array:
+        """The configuration (..., nq) after a time at the constant velocity v ([SE3] 7).
+
+        Args:
+            q, v: configuration and velocity.
+            dt: (...) time [s].
+        """
+        if type(dt) is not float or dt != 1.0:
+            v = _over_time(v, dt)
+        return self._run(('integrate',), q, v, out=out)
+
+    @kernel_method
+    def hybrid_dynamics(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        tau: ArrayLike,
+        prescribed: Sequence[bool] | NDArray[np.bool_],
+        external_wrenches: Wrenches | None = None,
+        *,
+        out: Arrays | None = None,
+    ) -> tuple[Array, Array]:
+        """All accelerations and torques (..., nv each) from one of the two per joint ([Lie] 2.3).
+
+        Args:
+            q, v: configuration and velocity.
+            a: accelerations, read where prescribed.
+            tau: torques, read where not prescribed.
+            prescribed: (nv) booleans; one kernel is compiled for each mask that is used.
+            external_wrenches: as for ``inverse_dynamics``.
+
+        Raises:
+            SingularError: a free joint moves nothing that has mass or inertia.
+            InvalidArgumentError: numbers so large that the result overflows.
+        """
+        key, given, known = self._given('hybrid_dynamics', a, tau, prescribed)
+        if external_wrenches is None:
+            accelerations, torques = self._run(key, q, v, given, known, out=out)
+            return accelerations, torques
+        # The result is the torque that remains after the wrenches' equivalent joint torques.
+        push = self.wrench_torques(q, external_wrenches)
+        accelerations, torques = self._run(key, q, v, given, known + push, out=out)
+        torques -= push
+        return accelerations, torques
+
+    # Torques of external wrenches.
+
+    def wrench_torques(self, q: ArrayLike, external_wrenches: Wrenches) -> Array:
+        """J^T w (..., nv): joint torques equivalent to external wrenches ([RD] eq. 3.49 to 3.51).
+
+        Args:
+            q: (..., nq).
+            external_wrenches: as for ``inverse_dynamics``.
+        """
+        still = np.zeros(self.nv)
+        pushed = self.inverse_dynamics(q, still, still, external_wrenches)
+        return np.asarray(self.gravity(q) - pushed)
+
+    def wrench_torques_derivative(self, q: ArrayLike, external_wrenches: Wrenches) -> Array:
+        """d(J^T w)/dq (..., nv, nv) along velocities of ``wrench_torques``.
+
+        Args:
+            q, external_wrenches: as for ``wrench_torques``; wrenches are constant in their frames.
+        """
+        still = np.zeros(self.nv)
+        pushed, _, _ = self.inverse_dynamics_derivatives(q, still, still, external_wrenches)
+        return np.asarray(self.inverse_dynamics_derivatives(q, still, still)[0] - pushed)
+
+    def _given(
+        self,
+        name: str,
+        a: ArrayLike,
+        tau: ArrayLike,
+        prescribed: Sequence[bool] | NDArray[np.bool_],
+    ) -> tuple[Key, Any, Any]:
+        """Return the kernel of hybrid dynamics for a mask, and its entries of a and tau."""
+        mask = boolean_mask('prescribed', prescribed, self.nv)
+        key = _key_of_mask(name, mask.tobytes())
+        if is_symbolic([a, tau]):
+            given, known = np.asarray(a), np.asarray(tau)
+        else:
+            # Entries that are not read may be anything, even NaN.
+            given = np.where(mask, finite_arrays('a', a, (self.nv,), finite=False), 0.0)
+            known = np.where(mask, 0.0, finite_arrays('tau', tau, (self.nv,), finite=False))
+        return key, given, known
+
+    # Dynamics as a linear function of inertial parameters.
+
+    def inertial_parameters(self) -> Array:
+        """pi (10 bodies) of the model, in the order of the columns of ``regressor``."""
+        return np.array([inertia.parameters() for inertia in self.model.inertias]).ravel()
+
+    # Robots made of this one.
+
     def shares_kernels_with(self, other: RigidBodySystem) -> bool:
         """Return whether both run the same machine code, with gravity and payload as inputs."""
-        return self._kernel_set.shares(other._kernel_set)
+        return self._compiled is other._compiled
 
     def with_gravity(self: _Kind, gravity: Sequence[float]) -> _Kind:
         """Return the robot, including its payload, with another gravity [m/s^2] in root axes."""
@@ -189,7 +313,7 @@ class RigidBodySystem(WrittenMethods):
                 symmetric positive semidefinite.
             UnknownFrameError: no such frame.
         """
-        bare, parameters = self._without_payload, self._kernel_set.parameters
+        bare, parameters = self._without_payload, self._parameters
         payload = payload_inertia(mass, center_of_mass, inertia)
         if frame is None:
             return self._remade(bare, bare)
@@ -259,7 +383,7 @@ class RigidBodySystem(WrittenMethods):
         bare = model = change(self.model)
         if self._without_payload is not self.model:
             bare = replace(model, inertias=change(self._without_payload).inertias)
-        return self._remade(model, bare, self._kernel_set.parameters.moved(self.model, model))
+        return self._remade(model, bare, self._parameters.moved(self.model, model))
 
     def _remade(
         self: _Kind, model: Model, without_payload: Model, parameters: Parameters | None = None
@@ -268,12 +392,11 @@ class RigidBodySystem(WrittenMethods):
 
         It shares the kernels of this one if they fit.
         """
-        before = self._kernel_set
-        if parameters is None or parameters == before.parameters:
-            kernels = before.of(model)
-        else:
-            kernels = KernelSet(model, before.backend, parameters)
-        other: _Kind = _restored(type(self), kernels, without_payload)  # type: ignore[assignment]
+        now = self._parameters if parameters is None else parameters
+        fits = now == self._parameters and now.fits(self.model, model)
+        compiled = self._compiled if fits else None
+        made = _restored(type(self), model, self.backend, without_payload, now, compiled)
+        other: _Kind = made  # type: ignore[assignment]
         other.__dict__.update(self._of_subclass())
         return other
 
@@ -283,8 +406,56 @@ class RigidBodySystem(WrittenMethods):
         return {name: value for name, value in own.items() if name not in self._own}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        own = type(self), copy(self._kernel_set), self._without_payload
+        # Machine code belongs to its process; a copy compiles its own.
+        own = type(self), self.model, self.backend, self._without_payload, self._parameters
         return _restored, own, self._of_subclass()
+
+
+def random_configuration(
+    joints: Sequence[Joint], nq: int, rng: np.random.Generator | int | None = None
+) -> NDArray[np.float64]:
+    """Return a configuration (nq), uniform within the limits of all joints of a model.
+
+    Angles without limits are taken from [-pi, pi], displacements without limits from [-1, 1] m.
+
+    Args:
+        joints: joints of the model.
+        nq: size of its configurations.
+        rng: a NumPy generator, or a seed.
+
+    Raises:
+        InvalidArgumentError: ``rng`` is neither a generator nor a seed.
+    """
+    # NumPy also accepts arrays as seeds, but fails for a matrix.
+    if not (rng is None or isinstance(rng, (np.random.Generator, Integral))):
+        raise InvalidArgumentError('rng', f'a {type(rng).__name__}', 'a NumPy generator or a seed')
+    try:
+        generator = np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise InvalidArgumentError('rng', repr(rng), 'a NumPy generator or a seed') from None
+    q = np.zeros(nq)
+    for joint in joints:
+        if joint.leader is None:
+            limits = joint.limits
+            q[list(joint.q_indices)] = joint.kind.random(generator, limits.lower, limits.upper)
+    return q
+
+
+def _over_time(v: ArrayLike, dt: ArrayLike) -> Array:
+    """Return the motion v dt (..., nv) of a velocity."""
+    if is_symbolic([v, dt]) and not np.ndim(dt):
+        moved: Array = symbols(v) * dt
+        return moved
+    time = real_array('dt', dt, 'a number, or one for each state')
+    if not np.isfinite(time).all():
+        raise InvalidArgumentError('dt', 'NaN or infinite', 'a finite time in seconds')
+    return real_array('v', v, 'shape (..., nv)') * time[..., None]
+
+
+@lru_cache(maxsize=256)
+def _key_of_mask(name: str, mask: bytes) -> Key:
+    """Return the key of the hybrid dynamics kernel for a mask of prescribed joints."""
+    return name, *(str(k) for k, prescribed in enumerate(mask) if prescribed)
 
 
 def _transform(pose: ArrayLike) -> Transform:
@@ -310,11 +481,16 @@ def _limits(joints: Sequence[Joint], name: str, indices: str) -> Array:
 
 
 def _restored(
-    kind: type[RigidBodySystem], kernels: KernelSet, without_payload: Model
+    kind: type[RigidBodySystem],
+    model: Model,
+    backend: str,
+    without_payload: Model,
+    parameters: Parameters,
+    compiled: Compiled | None = None,
 ) -> RigidBodySystem:
     # A subclass may take other arguments; attributes that its __init__ adds are copied.
     robot: RigidBodySystem = object.__new__(kind)
-    RigidBodySystem.__init__(robot, kernels.model, kernels.backend)
-    robot._use(kernels)
+    RigidBodySystem.__init__(robot, model, backend)
+    robot._use(parameters, compiled)
     robot._without_payload = without_payload
     return robot

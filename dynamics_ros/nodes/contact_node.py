@@ -34,7 +34,7 @@ from dynamics_ros.estimation.contact.location import (
 )
 from dynamics_ros.estimation.contact_estimators import adaptation_off
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.multibody.kernel_set import check_size, is_large
+from dynamics_ros.multibody.kernel_methods import check_size, is_large
 from dynamics_ros.nodes.context import Component, RobotContext
 from dynamics_ros.nodes.outputs import LATCHED, FrameOutputs, Output, Publication
 from dynamics_ros.nodes.reporting import RateLimit

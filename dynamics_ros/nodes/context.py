@@ -25,7 +25,7 @@ from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, NoModelE
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.kernels.process.background import give_back
-from dynamics_ros.multibody.kernel_set import check_size
+from dynamics_ros.multibody.kernel_methods import check_size
 from dynamics_ros.nodes.inputs import RobotInputs
 from dynamics_ros.nodes.outputs import LATCHED, Plan, Publication
 from dynamics_ros.nodes.parameters import ParameterSet

@@ -30,7 +30,7 @@ from dynamics_ros.estimation.contact_settings import EffortSettings
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.estimation.samples.sample_filter import SampleFilter
 from dynamics_ros.kernels import Kernel
-from dynamics_ros.multibody.kernel_set import check_size, is_large
+from dynamics_ros.multibody.kernel_methods import check_size, is_large
 from dynamics_ros.nodes.context import RobotContext
 from dynamics_ros.nodes.lifecycle import CommandingComponent, ManagedNode
 from dynamics_ros.nodes.load import gravity_in_root

@@ -263,7 +263,6 @@ class TestTheWriter:
 WRITERS = {
     'files.py': 'the writer',
     'kernels/process/disk_cache.py': 'relative to a folder that it has opened and checked',
-    'kernels/process/background.py': 'its answers on a pipe, and what functions print nowhere',
     'demo/processes.py': 'logs of the processes in a temporary folder',
 }
 """Files of the package that open a file for writing themselves, and why they may."""

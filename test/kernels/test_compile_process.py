@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from patience import PATIENCE
 
 from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError
@@ -96,3 +98,20 @@ def test_kernels_from_there_are_those_from_here(root_joint, monkeypatch):
     if root_joint == 'floating':
         with pytest.raises(InvalidArgumentError, match='quaternion'):
             there.mass_matrix(2.0 * q)
+
+
+def test_the_end_does_not_wait_for_the_process():
+    program = (
+        'import time\n'
+        'from functools import partial\n'
+        'from dynamics_ros.kernels.process import background\n'
+        'background.enable_process()\n'
+        f'background.submit(1, partial(background.run, partial(time.sleep, {PATIENCE})))\n'
+        'while background._process is None:\n'
+        '    time.sleep(0.01)\n'
+    )
+    # Its errors go where the other process may write, too, so that both have ended then.
+    done = subprocess.run(
+        [sys.executable, '-c', program], capture_output=True, text=True, timeout=PATIENCE / 2
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, '', '')

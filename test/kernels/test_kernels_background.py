@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from patience import PATIENCE
 
-from dynamics_ros.kernels import Kernel, compilation, trace
-from dynamics_ros.kernels import kernel as kernel_module
+from dynamics_ros.kernels import Kernel, trace
+from dynamics_ros.kernels import kernel as compilation
 from dynamics_ros.kernels.llvm import compiler as llvm_compiler
 from dynamics_ros.kernels.process import background
 
@@ -63,7 +63,7 @@ def test_it_answers_before_and_after(gate, monkeypatch):
     assert kernel.bind(len) is len
     gate.set()
     assert kernel.compilation.wait(PATIENCE)
-    asked, call_of = [], kernel_module.call_of
+    asked, call_of = [], compilation.call_of
 
     def slow(*arguments):
         asked.append(arguments)
@@ -72,7 +72,7 @@ def test_it_answers_before_and_after(gate, monkeypatch):
             assert kernel.call is not early
         return call_of(*arguments)
 
-    monkeypatch.setattr(kernel_module, 'call_of', slow)
+    monkeypatch.setattr(compilation, 'call_of', slow)
     assert kernel.wait(PATIENCE)
     assert len(asked) >= 2
     assert kernel.ready

@@ -12,7 +12,8 @@ import pytest
 from c_library import everything
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.kernels import Kernel, compilation, select, trace
+from dynamics_ros.kernels import Kernel, select, trace
+from dynamics_ros.kernels import kernel as compilation
 from dynamics_ros.kernels.llvm import compiler as llvm_compiler
 from dynamics_ros.kernels.llvm import runtime as llvm_runtime
 from dynamics_ros.kernels.llvm import source as llvm_source

@@ -17,7 +17,7 @@ from numpy.testing import assert_array_equal
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import Copy, Kernel, Program, Step, c_source, compile, program, trace
-from dynamics_ros.kernels import compilation as llvm_backend
+from dynamics_ros.kernels import kernel as llvm_backend
 from dynamics_ros.kernels import kernel as machine_code
 
 BACKENDS = ['llvm', 'python']

@@ -11,7 +11,8 @@ import sys
 import numpy as np
 import pytest
 
-from dynamics_ros.kernels import Kernel, compilation, trace
+from dynamics_ros.kernels import Kernel, trace
+from dynamics_ros.kernels import kernel as compilation
 from dynamics_ros.kernels.llvm import compiler as llvm_compiler
 
 
@@ -27,6 +28,7 @@ def traced_affine():
 @pytest.fixture(autouse=True)
 def _nothing_was_said_yet():
     compilation.warn_once.cache_clear()
+    llvm_compiler.load.cache_clear()
 
 
 def assert_plain(caplog, reason):

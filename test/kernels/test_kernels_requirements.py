@@ -11,7 +11,8 @@ import pytest
 from c_library import assert_c_agrees, everything, needs_compiler
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.kernels import Kernel, c_source, compilation, select, trace
+from dynamics_ros.kernels import Kernel, c_source, select, trace
+from dynamics_ros.kernels import kernel as compilation
 from dynamics_ros.kernels.source import PART_STEPS
 
 BACKENDS = ['llvm', 'python']

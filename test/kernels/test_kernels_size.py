@@ -16,7 +16,7 @@ from dynamics_ros import Robot
 from dynamics_ros.errors import DynamicsRosError, TooLargeError
 from dynamics_ros.kernels.graph import expression as normal_form
 from dynamics_ros.kernels.process import background
-from dynamics_ros.multibody import kernel_set
+from dynamics_ros.multibody import kernel_methods
 
 LINK = """<link name="l{0}"><inertial><mass value="0.1"/><origin xyz="0.01 0.02 0.03"/>
 <inertia ixx="0.001" ixy="0" ixz="0" iyy="0.002" iyz="0" izz="0.003"/></inertial></link>
@@ -48,8 +48,8 @@ def test_a_function_is_given_up_where_it_takes_too_much(monkeypatch):
     robot = Robot.from_urdf(chain(40))
     q = np.zeros(robot.nq)
     assert robot.gravity(q).shape == (40,)  # what it can do it does
-    for traced in (kernel_set._traced, lambda *_: pytest.fail('it is traced again')):
-        monkeypatch.setattr(kernel_set, '_traced', traced)
+    for traced in (kernel_methods._traced, lambda *_: pytest.fail('it is traced again')):
+        monkeypatch.setattr(kernel_methods, '_traced', traced)
         with pytest.raises(TooLargeError, match=r'chain: mass_matrix.* 5000 .*joints') as caught:
             robot.mass_matrix(q)
         assert isinstance(caught.value, DynamicsRosError)

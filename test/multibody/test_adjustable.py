@@ -15,7 +15,7 @@ from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
 from dynamics_ros.algorithms.quantity import DEFINITIONS, Options
 from dynamics_ros.export import export_kernels
-from dynamics_ros.kernels import compilation
+from dynamics_ros.kernels import kernel as compilation
 
 GRAVITY = (1.0, -2.0, -9.0)
 PAYLOAD = (2.0, (0.02, 0.0, 0.1), np.diag([0.01, 0.02, 0.015]))
@@ -145,3 +145,10 @@ def test_exported_kernels_have_the_load_as_constants(folded, adjustable, tmp_pat
         code, _ = export_kernels(loaded(robot), ['gravity'], tmp_path / name, 'x')
         texts.append(code.read_text())
     assert texts[0] == texts[1]
+
+
+def test_a_derivative_that_does_not_depend_on_what_is_adjusted(folded):
+    s = state(folded)
+    q, v, a = s['q'], s['v'], s['a']
+    by_a = folded.adjustable().kernel('inverse_dynamics').derivative('a')
+    np.testing.assert_allclose(by_a(q, v, a), folded.mass_matrix(q), rtol=1e-10, atol=1e-12)

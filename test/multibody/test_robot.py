@@ -19,7 +19,7 @@ from dynamics_ros.errors import (
     ModelError,
     UnknownOptionError,
 )
-from dynamics_ros.multibody.kernel_set import check_size, is_large
+from dynamics_ros.multibody.kernel_methods import check_size, is_large
 
 ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
 

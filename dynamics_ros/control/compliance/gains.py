@@ -14,7 +14,7 @@ from dynamics_ros.algorithms.joint_friction import FRICTION_VELOCITY, STRIBECK_V
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.arguments import (
     check_positive,
-    finite_matrix,
+    finite_arrays,
     finite_vector,
     per_entry,
     real_array,
@@ -166,7 +166,7 @@ def stiffness_matrix(argument: str, value: ArrayLike) -> Array:
     """
     array = real_array(argument, value, 'shape (6, 6), or (6) of its diagonal')
     matrix = np.diag(finite_vector(argument, array, 6)) if array.ndim < 2 else array
-    matrix = finite_matrix(argument, matrix, 6)
+    matrix = finite_arrays(argument, matrix, (6, 6), many=False)
     scale = max(float(np.abs(matrix).max()), 1.0)
     symmetric = np.abs(matrix - matrix.T).max() <= 1e-9 * scale
     if not symmetric or np.linalg.eigvalsh(matrix).min() < -1e-9 * scale:

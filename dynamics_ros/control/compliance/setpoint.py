@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dynamics_ros.computed_once import computed_once
 from dynamics_ros.multibody.arguments import check_positive
-from dynamics_ros.multibody.kernel_set import kernel_without_robot
+from dynamics_ros.multibody.kernel_methods import kernel_without_robot
 from dynamics_ros.settings import parameter
 
 Array = NDArray[np.float64]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics_ros.multibody.arguments import finite_matrix
+from dynamics_ros.multibody.arguments import finite_arrays
 from dynamics_ros.multibody.linear_systems import Array
 
 from .setpoint import SetpointLimits
@@ -33,7 +33,7 @@ class Compliance:
     least_damping: Array = field(default_factory=lambda: np.zeros((6, 6)))
 
     def __post_init__(self) -> None:
-        finite_matrix('least_damping', self.least_damping, 6)
+        finite_arrays('least_damping', self.least_damping, (6, 6), many=False)
 
 
 @dataclass(frozen=True, eq=False)

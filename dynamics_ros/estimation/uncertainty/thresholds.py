@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from dynamics_ros.algorithms.contact.unexplained import SLOW
 from dynamics_ros.model import Joint
-from dynamics_ros.multibody.written_methods import random_configuration
+from dynamics_ros.multibody.rigid_body_system import random_configuration
 
 if TYPE_CHECKING:
     from dynamics_ros.robot import Robot

@@ -28,23 +28,36 @@ class CompilerUnavailableError(Exception):
     """Raised when no compiler is available in this process."""
 
 
+PROTOTYPE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
+"""Type of ``batch`` in modules of `llvm.source`."""
+
+
 class MachineCode:
     """Functions of a compiled module, loaded in this process.
 
     Attributes:
+        addresses: addresses of the functions by name.
         token: keeps the functions in memory while it lives; calls hold it. The cyclic garbage
             collector does not traverse a plain array: it ends with its last reference, and not
             before finalizers of a cycle that call the functions.
     """
 
     def __init__(self, engine: Any, functions: Sequence[str]) -> None:
-        self._addresses = {name: engine.get_function_address(name) for name in functions}
+        found = map(engine.get_function_address, functions)
+        self.addresses = dict(zip(functions, found, strict=True))
         self.token = np.empty(0)
         weakref.finalize(self.token, background.discard, engine.close).atexit = False
 
-    def address(self, function: str) -> int:
-        """Return the address of a function."""
-        return int(self._addresses[function])
+    def run(self, starts: Sequence[int], strides: Sequence[int], states: int) -> int:
+        """Run the function ``batch``, without the GIL; return the number of states computed.
+
+        Args:
+            starts, strides: address and stride in bytes of each array, inputs first.
+            states: number of states.
+        """
+        count = len(starts)
+        pointers, steps = (ctypes.c_void_p * count)(*starts), (ctypes.c_int64 * count)(*strides)
+        return int(PROTOTYPE(self.addresses['batch'])(states, pointers, steps))
 
 
 READ_EXECUTE = 1 | 4
@@ -72,6 +85,7 @@ def why_forbidden() -> str:
     )
 
 
+@lru_cache(maxsize=1)
 def load() -> Any:
     """Return llvmlite's binding, initialized.
 
@@ -111,13 +125,12 @@ def _prepared() -> tuple[Target, MachineCode]:
     _provide_libm(binding)
     features = binding.get_host_cpu_features()
     target = target_of(binding.get_default_triple(), features)
-    declared = llvm_runtime.declarations(target)
-    functions = list(declared)
     origin = disk_cache.origin(target)
-    code = linked(object_code(lambda: llvm_runtime.emit(target), origin), functions)
-    for name in functions:
-        binding.add_symbol(name, code.address(name))
-    return target, code
+    code = object_code(lambda: llvm_runtime.emit(target), origin)
+    functions = linked(code, [*llvm_runtime.declarations(target)])
+    for name, place in functions.addresses.items():
+        binding.add_symbol(name, place)
+    return target, functions
 
 
 def object_code(ir: Callable[[], str], origin: str = '', quickly: bool = False) -> bytes:
@@ -145,18 +158,19 @@ def object_code(ir: Callable[[], str], origin: str = '', quickly: bool = False) 
     return code
 
 
-def is_kept(origin: str, quickly: bool = False) -> bool:
-    """Return whether ``object_code`` would find the object file on disk; '' has none."""
+def kept_code(origin: str, quickly: bool = False) -> bytes | None:
+    """Return the object file that ``object_code`` has left on disk; None if there is none."""
     try:
-        return bool(origin) and disk_cache.has(_name(origin, quickly))
+        return disk_cache.read(_name(origin, quickly)) if origin else None
     except CompilerUnavailableError:
-        return False
+        return None
 
 
 def _name(origin: str, quickly: bool) -> str:
     return disk_cache.key(origin, _target()[2], repr(_options(quickly)))
 
 
+@lru_cache
 def _options(quickly: bool) -> dict[str, Any]:
     return {**_target()[1], 'opt': 0 if quickly else 2}
 

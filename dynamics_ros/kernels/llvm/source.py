@@ -8,10 +8,9 @@ bytes from state to state, 0 for an array that all states share. The function re
 states computed. It stops before a state that it refuses: an input is not finite, a quaternion
 is not of length 1, or a result is not finite and the trace wants finite results.
 
-In the module for batches each vector lane computes one state. Its ``@batch`` has one more argument,
-a scratch memory of ``scratch_size`` vectors, aligned to a vector, and stops at the first block of
-states that contains a refused one. The scratch memory holds the constants among the results, the
-inputs, and each computed result once; the results are copied from these.
+In the module for batches each vector lane computes one state. Its ``@batch`` stops at the first
+block of states that contains a refused one. A scratch memory holds the constants among the results,
+the inputs, and each computed result once; the results are copied from these.
 
 No output may overlap an input or another output.
 """
@@ -19,7 +18,7 @@ No output may overlap an input or another output.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from dynamics_ros.kernels.graph.operations import INPUT
 from dynamics_ros.kernels.graph.trace import UNIT_QUATERNION_TOLERANCE, Trace, Variable
@@ -38,6 +37,9 @@ from dynamics_ros.kernels.llvm.dialect import (
 
 CHECK_WIDTH = 8
 """Number of doubles per check for NaN and infinity."""
+
+MAX_SCRATCH = 2 * 2**20
+"""Largest memory for the inputs and results of a block of states, on the stack [bytes]."""
 
 Block = tuple[list[str], list[str]]
 """Instructions, and the flags that must hold for the next block to run."""
@@ -63,7 +65,7 @@ def emit(trace: Trace, target: Target) -> str:
     sections = [
         f'; {trace.name}: {trace.operation_count} operations',
         llvm_line.emit(trace, 'state', target, 1),
-        _batch_function(trace, '', [], [*blocks, (compute, good)], ['  %rows = add i64 0, 1']),
+        _batch_function(trace, [], [*blocks, (compute, good)], ['  %rows = add i64 0, 1']),
     ]
     return _with_declarations(sections, target, 1)
 
@@ -151,20 +153,19 @@ def _row(name: str, result: str) -> list[str]:
 
 
 def _batch_function(
-    trace: Trace, more: str, setup: Sequence[str], blocks: Sequence[Block], last: Sequence[str]
+    trace: Trace, setup: Sequence[str], blocks: Sequence[Block], last: Sequence[str]
 ) -> str:
     """Return the function of many states.
 
     Args:
         trace: the trace.
-        more: more parameters.
         setup: instructions before the first state.
         blocks: the blocks for one turn, which begins at state %i.
         last: instructions of a turn that is accepted; one sets %rows to the number of its states.
     """
     inputs, outputs = _names(trace)
     lines = [
-        f'define i64 @batch(i64 %states, ptr %addresses, ptr %strides{more}) nounwind {{',
+        'define i64 @batch(i64 %states, ptr %addresses, ptr %strides) nounwind {',
         'entry:',
     ]
     for i, name in enumerate((*inputs, *outputs)):
@@ -196,72 +197,45 @@ def _batch_function(
     return '\n'.join([*lines, 'done:', '  ret i64 %i', '}'])
 
 
-@dataclass(frozen=True)
-class _Scratch:
-    """Layout of the scratch memory of a batch, in vectors.
-
-    Attributes:
-        constants: the first is 0, as `runtime.py` requires.
-        inputs: offset of each input.
-        values: offset of the computed results.
-        computed: positions of the computed results.
-        places: offset of each result's vector.
-        size: total size.
-    """
-
-    constants: list[float]
-    inputs: list[int]
-    values: int
-    computed: list[int]
-    places: list[int]
-    size: int
-
-    @classmethod
-    def of(cls, trace: Trace) -> _Scratch:
-        found = [x for x in trace.results if not isinstance(x, int)]
-        # Compared by text, which distinguishes -0.0 from 0.0.
-        constants = list({repr(x): x for x in (0.0, *map(float, found))}.values())
-        place_of: dict[int | str, int] = {repr(x): i for i, x in enumerate(constants)}
-        inputs = []
-        size = len(constants)
-        for variable in trace.inputs:
-            inputs.append(size)
-            size += variable.size
-        values, computed = size, []
-        for position in dict.fromkeys(x for x in trace.results if isinstance(x, int)):
-            operation, operands = trace.nodes[position]
-            if operation is INPUT:
-                place_of[position] = inputs[int(operands[0])] + int(operands[1])
-            else:
-                place_of[position] = size
-                computed.append(position)
-                size += 1
-        keys = [x if isinstance(x, int) else repr(float(x)) for x in trace.results]
-        return cls(constants, inputs, values, computed, [place_of[x] for x in keys], size)
-
-
-def scratch_size(trace: Trace) -> int:
-    """Return the number of scratch vectors that a call needs."""
-    return _Scratch.of(trace).size
-
-
 def emit_batch(trace: Trace, target: Target) -> str:
-    """Return the module; it calls functions of `runtime.py` and libm."""
-    scratch = _Scratch.of(trace)
-    values = (Variable('values', (len(scratch.computed),)),) if scratch.computed else ()
-    computing = replace(trace, outputs=values, results=tuple(scratch.computed))
+    """Return the module; it calls functions of `runtime.py` and libm.
+
+    Raises:
+        RuntimeError: the values of a block of states are more than the stack has room for.
+    """
     lanes = target.lanes
     kind = vector(lanes)
     inputs, outputs = _names(trace)
-    setup = []
-    for i, value in enumerate(scratch.constants):
+    # Places of the scratch memory, in vectors. Constants come first, of these 0, as `runtime.py`
+    # requires; they are compared by text, which distinguishes -0.0 from 0.0.
+    found = [x for x in trace.results if not isinstance(x, int)]
+    constants = list({repr(x): x for x in (0.0, *map(float, found))}.values())
+    place_of: dict[int | str, int] = {repr(x): i for i, x in enumerate(constants)}
+    starts = [len(constants)]
+    for variable in trace.inputs:
+        starts.append(starts[-1] + variable.size)
+    size, computed = starts[-1], []
+    for position in dict.fromkeys(x for x in trace.results if isinstance(x, int)):
+        operation, operands = trace.nodes[position]
+        if operation is INPUT:
+            place_of[position] = starts[int(operands[0])] + int(operands[1])
+        else:
+            place_of[position] = size
+            computed.append(position)
+            size += 1
+    keys = [x if isinstance(x, int) else repr(float(x)) for x in trace.results]
+    if 8 * lanes * size > MAX_SCRATCH:
+        raise RuntimeError(f'{trace.name} has more results than the stack has room for')
+    values = (Variable('values', (len(computed),)),) if computed else ()
+    computing = replace(trace, outputs=values, results=tuple(computed))
+    setup = [f'  %scratch = alloca {kind}, i64 {size}, align 64']
+    for i, value in enumerate(constants):
         everywhere = splat(constant(value), lanes)
         setup += [
             element_at(f'%c{i}', kind, '%scratch', i),
             f'  store {kind} {everywhere}, ptr %c{i}, align 8',
         ]
-    arrays = zip([*inputs, 'values'], [*scratch.inputs, scratch.values])
-    for name, place in (*arrays, ('checked', len(scratch.constants))):
+    for name, place in zip([*inputs, 'values', 'checked'], [*starts, starts[0]]):
         setup.append(element_at(f'%{name}', kind, '%scratch', place))
     read = [
         f'  %full = icmp sge i64 %left, {lanes}',
@@ -276,14 +250,14 @@ def emit_batch(trace: Trace, target: Target) -> str:
         ]
     unit, flags = _unit_quaternions(trace, lanes)
     # The inputs and the computed results are one array.
-    checked = scratch.size if trace.finite_results is not None else scratch.values
+    checked = size if trace.finite_results is not None else starts[-1]
     read += [
         *unit,
         f'  call void @states({_pointers([*inputs, *(["values"] if values else [])])})',
         f'  %good = call i1 @{llvm_runtime.FINITE}(ptr %checked, '
-        f'i64 {(checked - len(scratch.constants)) * lanes})',
+        f'i64 {(checked - len(constants)) * lanes})',
     ]
-    table = f'[{len(scratch.places)} x i32]'
+    table = f'[{len(keys)} x i32]'
     write = []
     first = 0
     for name, variable in zip(outputs, trace.outputs):
@@ -295,11 +269,11 @@ def emit_batch(trace: Trace, target: Target) -> str:
             f'ptr %{name}.places)',
         ]
         first += variable.size
-    entries = ', '.join(f'i32 {8 * lanes * x}' for x in scratch.places)
+    entries = ', '.join(f'i32 {8 * lanes * place_of[x]}' for x in keys)
     sections = [
         f'; {trace.name}: {trace.operation_count} operations, {lanes} states a vector',
         llvm_line.emit(computing, 'states', target, lanes),
         f'@places = private constant {table} [{entries}]',
-        _batch_function(trace, ', ptr %scratch', setup, [(read, [*flags, '%good'])], write),
+        _batch_function(trace, setup, [(read, [*flags, '%good'])], write),
     ]
     return _with_declarations(sections, target, lanes)

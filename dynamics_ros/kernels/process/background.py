@@ -16,12 +16,10 @@ from __future__ import annotations
 
 import atexit
 import ctypes
-import heapq
 import itertools
 import logging
 import os
 import pickle
-import select
 import signal
 import subprocess
 import sys
@@ -29,7 +27,10 @@ import threading
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 Result = TypeVar('Result')
 
@@ -53,7 +54,8 @@ Reentrant, because the garbage collector may submit a job during another submiss
 """
 
 _jobs: list[Job] = []
-_running: Job | None = None
+"""Jobs that wait, and the one that runs."""
+
 _order = itertools.count()
 _thread: threading.Thread | None = None
 
@@ -91,18 +93,17 @@ def submit(size: int, job: Callable[[], None]) -> None:
             again.
     """
     with changed:
-        heapq.heappush(_jobs, (size, next(_order), job))
+        _jobs.append((size, next(_order), job))
         resume()
 
 
 def resume() -> None:
     """Ensure that submitted jobs are running, also in a forked process, which has no thread."""
     global _thread
-    if _jobs and _thread is None:
-        with changed:
-            if _jobs and _thread is None:
-                _thread = threading.Thread(target=_work, name='dynamics_ros_compile', daemon=True)
-                _thread.start()
+    with changed:
+        if _jobs and _thread is None:
+            _thread = threading.Thread(target=_work, name='dynamics_ros_compile', daemon=True)
+            _thread.start()
 
 
 def is_busy() -> bool:
@@ -132,35 +133,27 @@ def discard(end: Callable[[], None]) -> None:
 
 
 def _work() -> None:
-    global _running, _thread
+    global _thread
     while True:
         with changed:
-            _running = heapq.heappop(_jobs) if _jobs else None
-            if _running is None:
+            if not _jobs:
                 _thread = None
                 return
-            job = _running[2]
+            job = min(_jobs)
         try:
-            job()
+            job[2]()
         except Exception:
             _log.exception('a job in the background failed')
+        with changed:
+            _jobs.remove(job)
         del job
-
-
-def _stop() -> None:
-    """Wait for the running job: LLVM must not run while the process tears down its data."""
-    with changed:
-        _jobs.clear()
-        thread = _thread
-    if thread is not None:
-        thread.join()
 
 
 # The other process.
 
 _enabled = False
 _lock = FreshLock()
-_process: subprocess.Popen[bytes] | None = None
+_process: tuple[subprocess.Popen[bytes], Connection] | None = None
 
 
 def enable_process() -> None:
@@ -173,10 +166,14 @@ def enable_process() -> None:
 
 
 def disable_process() -> None:
-    """Compile in this process again; ends the other one if it runs."""
+    """Compile in this process again; ends the other one if it runs, even while it works."""
     global _enabled
     _enabled = False
-    _end_process()
+    process = _process
+    if process is not None:
+        process[0].kill()  # a thread that waits for its answer goes on
+        with _lock:
+            _forget()
 
 
 def run(function: Callable[[], Result]) -> Result:
@@ -193,13 +190,13 @@ def run(function: Callable[[], Result]) -> Result:
         with _lock:
             for _ in range(2):  # it may just have ended
                 try:
-                    done, result = _answer(function)
+                    done, result = _answer(function) if _enabled else (False, None)
                     break
                 except Exception as reason:
                     # Any failure: the function is computed in this process instead.
                     _log.info('the process that compiles has failed: %r', reason)
                     done = False
-                    _end_process()
+                    _forget()
                     if not isinstance(reason, (EOFError, ConnectionError)):
                         break
         if done:
@@ -212,43 +209,46 @@ def _answer(function: Callable[[], Any]) -> tuple[bool, Any]:
     global _process
     request = pickle.dumps(function, pickle.HIGHEST_PROTOCOL)
     if _process is None:
-        command = [sys.executable, '-c', f'from {__name__} import serve; serve({IDLE})']
-        _process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    requests, answers = cast('tuple[Any, Any]', (_process.stdin, _process.stdout))
-    # Bytes in bytes: a function that cannot be unpickled is read to its end.
-    pickle.dump(request, requests)
-    requests.flush()
-    answer: tuple[bool, Any] = pickle.loads(pickle.load(answers))
+        from multiprocessing.connection import Pipe  # slow to import
+
+        here, there = Pipe()
+        with there:
+            place = there.fileno()
+            command = [sys.executable, '-c', f'from {__name__} import serve; serve({place})']
+            # What functions print is not for the output of this process.
+            other = subprocess.Popen(command, stdout=subprocess.DEVNULL, pass_fds=[place])
+        _process = other, here
+    connection = _process[1]
+    connection.send_bytes(request)
+    answer: tuple[bool, Any] = pickle.loads(connection.recv_bytes())
     return answer
 
 
-def _end_process() -> None:
-    """End the other process, even while it works; the next function starts another one."""
+def _forget() -> None:
+    """End the other process, of which no thread waits for an answer; another one may start."""
     global _process
-    process, _process = _process, None
-    if process is not None:
+    if _process is not None:
+        process, connection = _process
+        _process = None
         process.kill()
-        with suppress(OSError), process:  # closes the pipes, and waits
-            pass
+        process.wait()
+        connection.close()
 
 
-def serve(idle: float) -> None:
-    """Run functions for the process at the other end of standard input and output.
+def serve(place: int) -> None:
+    """Run functions for the process at the other end of a connection.
 
     Args:
-        idle: idle time after which this process ends [s].
+        place: file descriptor of the connection.
     """
+    from multiprocessing.connection import Connection
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all its processes
     os.nice(NICE)
-    requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), 'wb')
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what functions print is no answer
-    while select.select([requests], [], [], idle)[0]:
-        try:
-            request = pickle.load(requests)
-            pickle.dump(_result_of(request), answers)
-            answers.flush()
-        except (EOFError, OSError):
-            return  # the other process has ended, maybe while it waited for a result
+    connection = Connection(place)
+    with suppress(EOFError, OSError):  # the other process has ended, maybe while it waited
+        while connection.poll(IDLE):
+            connection.send_bytes(_result_of(connection.recv_bytes()))
 
 
 def _result_of(request: bytes) -> bytes:
@@ -275,18 +275,23 @@ def _go_on() -> None:
 
 def _begin_anew() -> None:
     """Continue in a forked process: it has the jobs, and starts a thread when it needs a result."""
-    global _running, _thread, _process
+    global _thread, _process
     _thread = _process = None  # the other process belongs to the parent
     for lock in list(_fresh):
         lock.renew()
-    if _running is not None:
-        heapq.heappush(_jobs, _running)
-        _running = None
     _go_on()
 
 
-atexit.register(_stop)
-atexit.register(_end_process)
+def _end() -> None:
+    """Wait for a call of LLVM, and allow no other while the process tears down its data."""
+    global _enabled
+    _enabled = False
+    if _process is not None:
+        _process[0].kill()
+    llvm.acquire()
+
+
+atexit.register(_end)
 if hasattr(os, 'register_at_fork'):
     os.register_at_fork(before=_pause, after_in_parent=_go_on, after_in_child=_begin_anew)
 

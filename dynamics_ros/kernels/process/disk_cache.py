@@ -14,7 +14,6 @@ The environment variable ``DYNAMICS_ROS_CACHE`` names another folder by an absol
 
 from __future__ import annotations
 
-import fnmatch
 import hashlib
 import logging
 import os
@@ -24,7 +23,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -85,39 +84,22 @@ def key(*parts: str | bytes) -> str:
 
 
 def sources(*rooms: str) -> str:
-    """Return which sources of rooms of this package are loaded, for `origin`.
+    """Return a digest of the sources of rooms of this package, for `origin`.
 
-    It is called while these are imported: names, times and sizes of the files tell afterwards
-    whether one has been replaced.
+    It is called while these are imported, so that it is of what runs, whatever replaces them later.
     """
-    found = []
+    digest = DIGEST()
     for room in rooms:
-        for path, _, names in os.walk(PACKAGE / room):
-            for name in fnmatch.filter(names, '*.py'):
-                with suppress(OSError):  # the lock file of an editor
-                    status = os.stat(f'{path}/{name}')
-                    found.append(f'{path}/{name} {status.st_mtime_ns} {status.st_size}')
-    return '\n'.join(sorted(found))
+        for path, folders, names in os.walk(PACKAGE / room):
+            folders.sort()
+            for name in sorted(x for x in names if x.endswith('.py')):
+                # The lock file of an editor points nowhere.
+                with suppress(OSError), open(f'{path}/{name}', 'rb') as file:
+                    digest.update(f'{path}/{name} '.encode() + file.read())
+    return digest.hexdigest()
 
 
 _OWN = sources('kernels')
-
-
-@cache
-def _contents(loaded: str) -> str:
-    """Return a digest of the contents of `sources`; '' if they are no longer those loaded."""
-    digest = DIGEST(loaded.encode())
-    for line in loaded.splitlines():
-        path, time, size = line.rsplit(' ', 2)
-        try:
-            with open(path, 'rb') as file:
-                digest.update(file.read())
-                status = os.fstat(file.fileno())
-        except OSError:
-            return ''
-        if (status.st_mtime_ns, status.st_size) != (int(time), int(size)):
-            return ''
-    return digest.hexdigest()
 
 
 def origin(depends_on: Any, code: str = '') -> str:
@@ -128,25 +110,13 @@ def origin(depends_on: Any, code: str = '') -> str:
             pickled.
         code: the `sources` that it depends on, besides those of ``kernels``.
     """
-    if folder() is None or not _OWN:
-        return ''
-    own, other = _contents(_OWN), _contents(code)
-    if not (own and other):
+    if folder() is None:
         return ''
     try:
         content = pickle.dumps(depends_on, pickle.HIGHEST_PROTOCOL)
     except (pickle.PicklingError, TypeError, AttributeError):
         return ''
-    return key('trace', sys.version, np.__version__, own, other, content)
-
-
-def has(name: str) -> bool:
-    """Return whether a file seems to exist for a key."""
-    try:
-        with _opened(make=False) as directory:
-            return stat.S_ISREG(os.stat(name + SUFFIX, dir_fd=directory).st_mode)
-    except OSError:
-        return False
+    return key('trace', sys.version, np.__version__, _OWN, code, content)
 
 
 def read(name: str) -> bytes | None:
