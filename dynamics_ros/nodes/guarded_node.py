@@ -20,6 +20,7 @@ from rosgraph_msgs.msg import Clock
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, printable
 from dynamics_ros.estimation.samples.reports import NANOSECONDS
 from dynamics_ros.nodes.reporting import FaultLog, NodeLog, failure, guarded_executor
+from dynamics_ros.settings import Declared
 from dynamics_ros.wire.cdr import MalformedMessageError, deserialized
 
 MAX_ENTRIES = 1000
@@ -49,6 +50,7 @@ class GuardedNode(Node):
     Attributes:
         faults: log of unexpected errors of callbacks, and numbers of refused messages.
         outputs: its publishers of type ``Output``, which diagnostics report.
+        declared: its parameters that parameter sets have declared, by name.
     """
 
     def __init__(self, name: str, **options: Any) -> None:
@@ -57,6 +59,7 @@ class GuardedNode(Node):
         self._log: NodeLog | None = None
         self.faults = FaultLog(self)
         self.outputs: list[Any] = []
+        self.declared: dict[str, Declared] = {}
         super().__init__(name, **options)
 
     def set_parameters_atomically(
