@@ -500,17 +500,12 @@ class RobotContext:
         """
         changes = self.changes
         if self.built is None:
-            await self.wait(lambda: bool(self.built) or changes.description_refused, limit)
+            await self.threads.wait(lambda: bool(self.built) or changes.description_refused, limit)
         return self.required_robot()
 
     async def first_state(self, limit: float = 0.0) -> None:
         """Wait for a complete state of the current robot; argument as of ``first_robot``."""
-        await self.wait(lambda: self.buffer is None or self.inputs.complete, limit)
-
-    async def wait(self, ready: Callable[[], bool], limit: float = 0.0) -> None:
-        """Wait for a condition, for a time [s], unless too many requests wait already."""
-        if not self.threads.crowded:
-            await self.threads.until(ready, limit)
+        await self.threads.wait(lambda: self.buffer is None or self.inputs.complete, limit)
 
     async def compute(
         self,

@@ -212,16 +212,14 @@ def check_entries(request: Any) -> None:
 def refused(kind: Any, error: Exception) -> Any:
     """Return a response of a service type with the reason of a failure, if it has a field."""
     response, result = kind.Response(), failure(error)
-    if kind is SetParameters:
-        response.results = [_failed_result(result.message)]
-    elif kind is SetParametersAtomically:
-        response.result = _failed_result(result.message)
+    if kind in (SetParameters, SetParametersAtomically):
+        failed = SetParametersResult(successful=False, reason=result.message)
+        if kind is SetParameters:
+            response.results = [failed]
+        else:
+            response.result = failed
     elif hasattr(response, 'result') and isinstance(response.result, type(result)):
         response.result = result
     elif hasattr(response, 'message'):
         response.message = result.message
     return response
-
-
-def _failed_result(reason: str) -> SetParametersResult:
-    return SetParametersResult(successful=False, reason=reason)

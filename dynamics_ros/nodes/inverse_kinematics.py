@@ -54,9 +54,6 @@ less; in another thread they would take longer, because they share the interpret
 
 MAX_SOLUTIONS = 64
 
-TOLERANCES = {'position_tolerance': 1e-5, 'rotation_tolerance': 1e-5}
-"""Largest distance [m] and angle [rad] to the target of a solution, unless a request has others."""
-
 MIN_TIME_SHARE = 0.1
 """A search is not started if waiting for other searches has left less than this share of its
 time limit."""
@@ -106,7 +103,7 @@ class InverseKinematicsService:
         )
         robot, stamp, buffer = seed.robot, seed.stamp, context.inputs.buffer
         assert buffer is not None, 'a seed requires a buffer'
-        options = search_options(request, TOLERANCES, buffer, seed.q)
+        options = search_options(request, buffer, seed.q)
         if request.avoid_collisions:
             options['collisions'] = await self.collisions(robot)
         targets = await self._targets(seed, request)
@@ -267,7 +264,7 @@ class InverseKinematicsService:
         with suppress(TransformError):
             return transforms.pose(root, frame_id)
         # It may arrive soon, because the node subscribes to tf only at the first request.
-        await self._context.wait(lambda: transforms.knows(root, frame_id), TF_TIMEOUT)
+        await self._context.threads.wait(lambda: transforms.knows(root, frame_id), TF_TIMEOUT)
         try:
             return transforms.pose(root, frame_id)
         except TransformError as error:

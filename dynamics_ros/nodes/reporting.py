@@ -202,11 +202,6 @@ SEARCHES = {
 """Code and text of each reason for which a search may end without a solution."""
 
 
-def success() -> Result:
-    """Return the result of a successful request."""
-    return Result(code=Result.SUCCESS)
-
-
 def failure(error: BaseException) -> Result:
     """Return the result with code and text of an error."""
     if isinstance(error, SearchError):

@@ -70,11 +70,6 @@ class Threads:
         self._resume: Timer = steady_timer(node, RESUME_AFTER, lambda: self._resume.cancel())
         self._resume.cancel()
 
-    @property
-    def crowded(self) -> bool:
-        """Whether ``MAX_WAITING`` requests wait."""
-        return len(self._waiting) >= MAX_WAITING
-
     def future(self) -> Future[Any]:
         """Return a future whose callbacks run in the executor's thread."""
         assert self.executor is not None, 'the context has been started'
@@ -94,17 +89,14 @@ class Threads:
         executor, future = self.executor, self.future()
         assert executor is not None
 
-        def complete(done: Callable[[Any], object], value: Any) -> None:
-            done(value)
-            self.resume()
-
         def work() -> None:
             value: Any = None
             try:
                 value, done = function(), future.set_result
             except Exception as error:
                 value, done = error, future.set_exception
-            executor.create_task(complete, done, value)
+            executor.create_task(done, value)
+            executor.create_task(self.resume)
 
         worker.submit(work)
         return future
@@ -132,6 +124,11 @@ class Threads:
         self._waiting.append((ready, deadline, future))
         self._timer.reset()
         await future
+
+    async def wait(self, ready: Callable[[], bool], limit: float = 0.0) -> None:
+        """Wait like ``until`` for a request, unless ``MAX_WAITING`` requests wait already."""
+        if len(self._waiting) < MAX_WAITING:
+            await self.until(ready, limit)
 
     def _check(self) -> None:
         now, waiting = time.monotonic(), self._waiting
