@@ -7,9 +7,9 @@ from __future__ import annotations
 import gc
 import time
 from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -29,16 +29,16 @@ from dynamics_ros.multibody.kernel_methods import check_size
 from dynamics_ros.nodes.inputs import RobotInputs
 from dynamics_ros.nodes.outputs import LATCHED, Plan, Publication
 from dynamics_ros.nodes.parameters import ParameterSet
-from dynamics_ros.nodes.reporting import Burst, FaultLog
+from dynamics_ros.nodes.reporting import FaultLog
 from dynamics_ros.nodes.robot_request import (
     Built,
     Description,
-    DescriptionFile,
     FrameNames,
     RobotRequest,
     approached,
     check_parameters,
     check_payload,
+    description_path,
     make_robot,
 )
 from dynamics_ros.nodes.workers import SupersededError, Threads
@@ -177,17 +177,31 @@ class Component(ABC, Generic[Settings]):
 STEP_TIME = 0.1
 """Time between two steps of gravity or payload while torques are sent [s]."""
 
-MAX_LOGGED, LOGGED_SECONDS = 20, 10.0
-"""Maximum number of logged refusals within a time [s], so that invalid input cannot flood the
-log."""
+
+@dataclass(frozen=True)
+class Change:
+    """Change of the robot: the arguments and the result of ``RobotChanges.change``."""
+
+    subject: str
+    always: bool
+    values: dict[str, Any]
+    result: Future[None]
+
+    def end(self, error: Exception | None = None) -> None:
+        """Complete the result, with an error unless the change has taken effect."""
+        if error is None:
+            self.result.set_result(None)
+        else:
+            self.result.set_exception(error)
+            self.result.exception()  # rclpy prints errors of futures that have not been read
 
 
 class RobotChanges:
     """Rebuilds the robot when a topic or a request changes description, gravity or payload.
 
-    A changed robot is built in a thread, while the current one stays in use. Changes apply in
-    order, but of several waiting ones with the same subject only the newest. A refused change
-    leaves the robot as it is.
+    A changed robot is built in a thread, while the current one stays in use. Changes apply one
+    after another, but of several with the same subject only the newest. A refused change leaves
+    the robot as it is.
     """
 
     def __init__(self, context: RobotContext) -> None:
@@ -197,29 +211,26 @@ class RobotChanges:
             InvalidArgumentError: a parameter of the robot is invalid.
         """
         self._context = context
-        self._newest: dict[str, tuple[dict[str, Any], Future[None]]] = {}
-        self._order: Counter[str] = Counter()
+        self._waiting: dict[str, Change] = {}
+        self._current: Change | None = None
+        self._reported: dict[str, Future[None]] = {}
         self._refused: dict[str, str] = {}
-        self._logged = Burst(MAX_LOGGED, LOGGED_SECONDS)
-        self._pending = 0
         values = context.parameters.values
         check_parameters(values)
-        file = DescriptionFile.of(values.robot_description_file, values.robot_description_arguments)
-        self._given = values.robot_description or file
-        # Used in the thread that builds: the last request and robot, and the time of the last step.
+        self._given = values.robot_description or description_path(values)
         self._request = RobotRequest(values, gravity=values.gravity)
-        self._latest: Built | None = None
-        self._stepped = 0.0
+        self._stepped = 0.0  # time of the last step of gravity or payload
         context.node.create_subscription(String, 'robot_description', self._on_description, LATCHED)
 
     def build_first(self) -> None:
         """Start to build the robot from the description of the parameters, if there is one."""
         if self._given:
-            self._describe(self._given)
+            self.change_and_report('robot_description', description=self._given)
 
     def _on_description(self, message: String) -> None:
         if not self._given:
-            self._describe(message.data)
+            # Not the empty text, without which no robot is asked for; a blank one is refused.
+            self.change_and_report('robot_description', description=message.data or ' ')
         elif isinstance(self._given, str) and message.data != self._given:
             self._context.node.get_logger().warning(
                 'the topic robot_description tells of another robot than the parameter of that '
@@ -227,14 +238,10 @@ class RobotChanges:
                 once=True,
             )
 
-    def _describe(self, given: str | DescriptionFile) -> None:
-        # Not the empty text, without which no robot is asked for; a blank one is refused.
-        self.change_and_report('robot_description', description=given or ' ')
-
     @property
     def building(self) -> bool:
         """Whether a change is waiting or being applied."""
-        return self._pending > 0
+        return self._current is not None
 
     @property
     def refusal(self) -> str:
@@ -250,7 +257,8 @@ class RobotChanges:
         """Change the robot; the caller reports a refusal.
 
         Args:
-            subject: key of the change; it replaces a waiting change with the same key.
+            subject: key of the change; it replaces a waiting change with the same key, and ends the
+                steps of one that is being applied.
             always: prepare the components even if the request does not change.
             values: changed values of the request, by name.
 
@@ -258,89 +266,84 @@ class RobotChanges:
             Future that completes when the change has taken effect, with an error if it is refused
             or superseded. A request that is repeated meanwhile gets the same future.
         """
-        before, newest = self._newest.get(subject, ({}, None))
+        threads, newest = self._context.threads, self._waiting.get(subject)
+        if newest is None and not self._waiting:
+            newest = self._current
         # One that prepares anew may have read the parameters before their last change.
-        if newest and self._pending == 1 and before == values and not (newest.done() or always):
-            return newest
-        threads = self._context.threads
-        result = threads.future()
-        self._pending += 1
+        if newest and (newest.subject, newest.values) == (subject, values) and not always:
+            return newest.result
+        if before := self._waiting.pop(subject, None):
+            before.end(SupersededError(subject))
+        change = self._waiting[subject] = Change(subject, always, values, threads.future())
         threads.prepare(())  # for the robot before: they would slow this one down
-        self._newest[subject] = values, result
-        threads.run(self._apply(subject, values, always, result))
+        if self._current is None:
+            self._current = change
+            threads.run(self._apply_all())
         self._context.notify_change()
-        return result
+        return change.result
 
-    async def _apply(
-        self, subject: str, values: dict[str, Any], always: bool, result: Future[None]
-    ) -> None:
-        """Apply a change, in steps while gravity or payload act on the robot; complete a future."""
-        context, threads = self._context, self._context.threads
-        before, complete = None, False
+    async def _apply_all(self) -> None:
+        context = self._context
+        while self._waiting:
+            change = self._current = self._waiting.pop(next(iter(self._waiting)))
+            try:
+                await self._apply(change)
+                change.end()
+            except Exception as error:
+                change.end(error)
+            if not self._waiting:
+                self._current = None
+                context.warm_up()
+            context.threads.resume()
+            context.notify_change()
 
-        def check_newest() -> None:
-            if self._newest[subject][1] is not result:
+    async def _apply(self, change: Change) -> None:
+        """Apply a change, in steps while gravity or payload act on the robot."""
+        context, threads, subject = self._context, self._context.threads, change.subject
+        before, undo = context.robot, {x: getattr(self._request, x) for x in change.values}
+        while True:
+            built, complete = await threads.submit(threads.changes, partial(self._build, change))
+            if built is not None:
+                context.adopt(built)
+            if complete:
+                return
+            await threads.until(lambda: False, STEP_TIME)
+            if subject in self._waiting:
                 raise SupersededError(subject)
-
-        def build() -> tuple[Built | None, bool]:
-            check_newest()
-            return self._build(values, always)
-
-        try:
-            while not complete:
-                check_newest()
-                if before is None and context.built is not None:
-                    before = context.built.robot, {x: getattr(self._request, x) for x in values}
-                elif before is not None and self._sends_torques():
-                    # Looked at before the next step: torques follow the last one by now.
-                    robot, undo = before
-                    try:
-                        wrong = [x.resistance(robot) for x in context.components]
-                    except DynamicsRosError as doubt:  # what cannot be judged is undone too
-                        wrong = [str(doubt)]
-                    if any(wrong):
-                        self.change(subject, **undo)
-                        problem = next(filter(None, wrong))
-                        expected = 'what the robot carries'
-                        raise InvalidArgumentError(', '.join(values), problem, expected)
-                built, complete = await threads.submit(threads.changes, build)
-                # Executors resume coroutines in any order: an older robot replaces no newer one.
-                newest = context.built
-                if built is not None and (newest is None or newest.number < built.number):
-                    context.adopt(built)
-                if not complete:
-                    await threads.until(lambda: False, STEP_TIME)
-            result.set_result(None)
-        except Exception as error:
-            result.set_exception(error)
-            result.exception()  # rclpy prints errors of futures that have not been read
-        self._pending -= 1
-        if not self.building:
-            context.warm_up()
-        threads.resume()
-        context.notify_change()
+            # Before the next step: torques follow the last one by now.
+            if before is not None and self._sends_torques():
+                try:
+                    wrong = [x.resistance(before) for x in context.components]
+                except DynamicsRosError as unknown:  # what cannot be judged is undone too
+                    wrong = [str(unknown)]
+                if any(wrong):
+                    self.change(subject, **undo)
+                    # Before whatever else waits.
+                    self._waiting = {subject: self._waiting[subject], **self._waiting}
+                    problem, expected = next(filter(None, wrong)), 'what the robot carries'
+                    raise InvalidArgumentError(', '.join(undo), problem, expected)
 
     def _sends_torques(self) -> bool:
         return any(component.sends_torques for component in self._context.components)
 
-    def _build(self, values: Mapping[str, Any], always: bool) -> tuple[Built | None, bool]:
+    def _build(self, change: Change) -> tuple[Built | None, bool]:
         """Build the robot of a changed request, in the thread of changes.
 
         Returns:
             The robot, None without a new one, and whether all values have been reached.
         """
-        wanted = request = replace(self._request, **values)
-        if request == self._request and not always:
+        latest, wanted = self._context.built, replace(self._request, **change.values)
+        request, built = wanted, None
+        if request == self._request and not change.always:
             return None, True
-        if self._latest is not None and self._context.built is not None and self._sends_torques():
-            check_payload(wanted.payload, self._latest.robot, wanted.parameters.largest_payload)
+        if latest is not None and self._sends_torques():
+            check_payload(wanted.payload, latest.robot, wanted.parameters.largest_payload)
             now = time.monotonic()
             request = approached(self._request, wanted, min(now - self._stepped, STEP_TIME))
             self._stepped = now
-        built = None
         if request.description:
-            built = self._latest = make_robot(request, self._latest)
-            built.prepared = self._prepare(built)
+            built = make_robot(request, latest)
+            built = replace(built, prepared=self._prepare(built))
         self._request = request
         return built, request == wanted
 
@@ -372,20 +375,18 @@ class RobotChanges:
 
     def change_and_report(self, subject: str, **values: Any) -> None:
         """Change the robot; report a refusal in diagnostics and in the log."""
-        future = self.change(subject, **values)
-        self._order[subject] += 1
-        number = self._order[subject]
+        future = self._reported[subject] = self.change(subject, **values)
 
         def report(done: Future[None]) -> None:
             # The success of a change says nothing of one that was refused after it.
-            if done.exception() is not None or number == self._order[subject]:
+            if done.exception() is not None or self._reported.get(subject) is future:
                 self._record(subject, done.exception())
 
         future.add_done_callback(report)
 
-    def report(self, subject: str, error: BaseException | None) -> None:
-        """Report the error of a subject in diagnostics and log; None: it is no longer refused."""
-        self._order[subject] += 1
+    def report(self, subject: str, error: BaseException) -> None:
+        """Report the error of a subject in diagnostics and log."""
+        self._reported.pop(subject, None)
         self._record(subject, error)
 
     def _record(self, subject: str, error: BaseException | None) -> None:
@@ -402,9 +403,8 @@ class RobotChanges:
             elif subject == 'robot_description' and (self._given or node.has_parameter(name)):
                 kept = '; it is fixed at start: correct it and start the node anew'
             text = f'{subject} refused: {error}{kept}'
-            new = text != self._refused.get(subject)
-            if new and self._logged.passes(time.monotonic()):
-                self._context.node.get_logger().error(text)
+            if text != self._refused.get(subject):
+                node.get_logger().error(text)
             self._refused[subject] = text
         self._context.notify_change()
 
@@ -500,17 +500,12 @@ class RobotContext:
         """
         changes = self.changes
         if self.built is None:
-            await self.wait(lambda: bool(self.built) or changes.description_refused, limit)
+            await self.threads.wait(lambda: bool(self.built) or changes.description_refused, limit)
         return self.required_robot()
 
     async def first_state(self, limit: float = 0.0) -> None:
         """Wait for a complete state of the current robot; argument as of ``first_robot``."""
-        await self.wait(lambda: self.buffer is None or self.inputs.complete, limit)
-
-    async def wait(self, ready: Callable[[], bool], limit: float = 0.0) -> None:
-        """Wait for a condition, for a time [s], unless too many requests wait already."""
-        if not self.threads.crowded:
-            await self.threads.until(ready, limit)
+        await self.threads.wait(lambda: self.buffer is None or self.inputs.complete, limit)
 
     async def compute(
         self,
@@ -530,7 +525,7 @@ class RobotContext:
             compiles: whether it compiles others.
 
         Raises:
-            DynamicsRosError: the error of the function, or too many requests are waiting.
+            DynamicsRosError: the error of the function.
         """
         needed = frozenset(kernels)
         check_size(robot.model, needed)

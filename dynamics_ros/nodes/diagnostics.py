@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import cycle
 from typing import Any
 
@@ -100,11 +100,8 @@ class Diagnostics:
                 return
             self._again |= dict.fromkeys(keys, now + AGAIN)
         if message.reason not in LOGGED:
-            # Two calls, because rclpy allows only one severity for each line of code.
-            if level == DiagnosticStatus.OK:
-                self._node.get_logger().info(message)
-            else:
-                self._node.get_logger().warning(message)
+            log = self._node.get_logger()
+            (log.info if level == DiagnosticStatus.OK else log.warning)(message)
         self._logged = keys
 
     def _still_starting(self) -> bool:
@@ -148,7 +145,7 @@ class Diagnostics:
             return error, silent, Explanation(Reason.ROBOT_UNSUITABLE, component.problem)
         if inputs.state is None:
             return warn, silent, inputs.waiting_for()
-        if inputs.joint_states.age() > SILENCE_TIMEOUT:
+        if inputs.age() > SILENCE_TIMEOUT:
             return error, silent, inputs.describe_stopped()
         prefix = silent if component.unavailable_reason else publishing
         not_finite = describe_not_finite(buffer.not_finite)
@@ -174,10 +171,10 @@ class Diagnostics:
 
     def _values(self) -> dict[str, str]:
         context, inputs = self._context, self._context.inputs
-        lost = inputs.incoming.lost()
+        lost, age = inputs.incoming.lost(), inputs.age()
         values = {
             'joint_states rate [Hz]': f'{inputs.rate:.1f}',
-            'joint_states age [s]': _age(inputs.joint_states.age()),
+            'joint_states age [s]': 'never' if math.isinf(age) else f'{age:.3f}',
             'joint_states not answered, newer ones waited': str(inputs.incoming.superseded),
             'joint_states lost on the way': 'unknown' if lost is None else str(lost),
         }
@@ -192,8 +189,9 @@ class Diagnostics:
             jumps = buffer.timeline.jumps
             values['joint_states late: dropped'] = str(buffer.timeline.dropped)
             values['clock of joint_states'] = str(jumps) if jumps.count else 'never set back'
-            values |= _counts('refused', buffer.refused)
-            values |= _counts('ignored joint', buffer.unknown_names)
+            values |= {f'refused: {kind}': str(count) for kind, count in buffer.refused.items()}
+            ignored = buffer.unknown_names.items()
+            values |= {f'ignored joint: {name}': str(count) for name, count in ignored}
         if inputs.state is not None:
             values['stale joints'] = ', '.join(inputs.state.stale)
         if context.changes.refusal:
@@ -208,16 +206,8 @@ class Diagnostics:
         return values | self._component.details()
 
 
-def _counts(what: str, counts: Mapping[str, int]) -> dict[str, str]:
-    return {f'{what}: {name}': str(count) for name, count in counts.items()}
-
-
 def start_reports(node: Node, reports: Sequence[Diagnostics]) -> None:
     """Publish each report once per ``PERIOD``, evenly spaced so as not to delay joint states."""
     turn = cycle(reports)
     # A steady timer, so that diagnostics continue while a simulated clock is stopped.
     steady_timer(node, PERIOD / len(reports), lambda: next(turn).report())
-
-
-def _age(age: float) -> str:
-    return 'never' if math.isinf(age) else f'{age:.3f}'

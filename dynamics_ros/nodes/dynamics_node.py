@@ -34,7 +34,7 @@ from dynamics_ros.multibody.kernel_methods import check_size, is_large
 from dynamics_ros.nodes.context import RobotContext
 from dynamics_ros.nodes.lifecycle import CommandingComponent, ManagedNode
 from dynamics_ros.nodes.load import gravity_in_root
-from dynamics_ros.nodes.outputs import FRESH, LATCHED, Output, Publication, publish
+from dynamics_ros.nodes.outputs import FRESH, LATCHED, Output, Publication
 from dynamics_ros.nodes.reporting import steady_timer
 from dynamics_ros.nodes.services import (
     LoadAction,
@@ -71,7 +71,7 @@ from dynamics_ros.wire.services import (
     fill_torques,
     requested_acceleration,
 )
-from dynamics_ros.wire.templates import Evaluate, Source
+from dynamics_ros.wire.templates import Evaluate, Message, Source
 from dynamics_ros_msgs.msg import Payload
 from dynamics_ros_msgs.srv import (
     ComputeDynamicsTerms,
@@ -359,10 +359,10 @@ class Dynamics(CommandingComponent[DynamicsParameters, Output]):
             return []
         efforts = partial(empty_efforts, tuple(prepared.robot.joint_v_indices))
         torques, rate = {'effort': self._source(prepared.torques)}, self.values.publish_rate
-        found = [publish(self._torques, efforts, torques, FRESH, rate)]
+        found = [Publication(self._torques, Message(efforts, torques), FRESH, rate)]
         if self.sends_torques and self.commands is not None and prepared.commands is not None:
             zeros, commands = self._zeros, {'data': self._source(prepared.commands)}
-            found.append(publish(self.commands, zeros, commands, FRESH, rate))
+            found.append(Publication(self.commands, Message(zeros, commands), FRESH, rate))
         return found
 
     def _source(self, torques: Kernel | Array) -> Source:

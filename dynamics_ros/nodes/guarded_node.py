@@ -20,6 +20,7 @@ from rosgraph_msgs.msg import Clock
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, printable
 from dynamics_ros.estimation.samples.reports import NANOSECONDS
 from dynamics_ros.nodes.reporting import FaultLog, NodeLog, failure, guarded_executor
+from dynamics_ros.settings import Declared
 from dynamics_ros.wire.cdr import MalformedMessageError, deserialized
 
 MAX_ENTRIES = 1000
@@ -49,6 +50,7 @@ class GuardedNode(Node):
     Attributes:
         faults: log of unexpected errors of callbacks, and numbers of refused messages.
         outputs: its publishers of type ``Output``, which diagnostics report.
+        declared: its parameters that parameter sets have declared, by name.
     """
 
     def __init__(self, name: str, **options: Any) -> None:
@@ -57,6 +59,7 @@ class GuardedNode(Node):
         self._log: NodeLog | None = None
         self.faults = FaultLog(self)
         self.outputs: list[Any] = []
+        self.declared: dict[str, Declared] = {}
         super().__init__(name, **options)
 
     def set_parameters_atomically(
@@ -209,16 +212,14 @@ def check_entries(request: Any) -> None:
 def refused(kind: Any, error: Exception) -> Any:
     """Return a response of a service type with the reason of a failure, if it has a field."""
     response, result = kind.Response(), failure(error)
-    if kind is SetParameters:
-        response.results = [_failed_result(result.message)]
-    elif kind is SetParametersAtomically:
-        response.result = _failed_result(result.message)
+    if kind in (SetParameters, SetParametersAtomically):
+        failed = SetParametersResult(successful=False, reason=result.message)
+        if kind is SetParameters:
+            response.results = [failed]
+        else:
+            response.result = failed
     elif hasattr(response, 'result') and isinstance(response.result, type(result)):
         response.result = result
     elif hasattr(response, 'message'):
         response.message = result.message
     return response
-
-
-def _failed_result(reason: str) -> SetParametersResult:
-    return SetParametersResult(successful=False, reason=reason)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 from nav_msgs.msg import Odometry
@@ -22,7 +22,7 @@ from dynamics_ros.estimation.samples.robot_state import RobotState, describe_not
 from dynamics_ros.estimation.samples.state_buffer import NOT_FINITE, ODOMETRY, StateBuffer
 from dynamics_ros.nodes.parameters import ParameterSet
 from dynamics_ros.nodes.rclpy_private import lost_messages, take_waiting
-from dynamics_ros.nodes.reporting import Meter, RateLimit
+from dynamics_ros.nodes.reporting import RateLimit, age
 from dynamics_ros.nodes.robot_request import Built
 from dynamics_ros.parameters.robot import RobotParameters
 from dynamics_ros.reasons import Explanation, Reason
@@ -214,8 +214,8 @@ class RobotInputs:
         state: latest complete state, or None.
         topic: topic of the joint states before namespaces and remapping.
         incoming: subscription to it.
-        joint_states: rate and age of the joint states of this robot.
-        rate: mean rate of these between the last two calls of ``update_statistics`` [Hz].
+        rate: mean rate of joint states of this robot between the last two calls of
+            ``update_statistics`` [Hz].
         received_any: whether any joint state has arrived, for whatever robot.
         doubts: warnings about implausible inputs, such as degrees instead of radians.
     """
@@ -244,8 +244,10 @@ class RobotInputs:
         self.buffer: StateBuffer | None = None
         self.state: RobotState | None = None
         self._outputs_pending = False
-        self.joint_states = Meter(node)
-        self.rate = 0.0
+        self.rate, self._count = 0.0, 0
+        self._last, self._counted_since = -inf, time.monotonic()
+        self._clock: Any = node.get_clock()
+        self._simulated, self._stamp = self._clock.ros_time_is_active, 0
         self._dropped = 0  # number of messages that were too old before the latest state
         self.received_any, self._heard = False, 0.0
         self._unreadable = False  # whether the last message was malformed
@@ -299,7 +301,7 @@ class RobotInputs:
         except RefusedMessage as refusal:
             self._warn_refused(self.topic, refusal)
             return
-        self.joint_states.tick(time.monotonic())
+        self._tick()
         if buffer.fault:
             self._warn(f'{describe_not_finite(buffer.not_finite)} on {self.topic}')
         state = buffer.due_state()
@@ -307,6 +309,12 @@ class RobotInputs:
             # The newest of the waiting messages does not complete a state, but an earlier one did.
             state = self.state
         self._pass_on(state, answer)
+
+    def _tick(self) -> None:
+        """Count a joint state of this robot."""
+        self._count, self._last = self._count + 1, time.monotonic()
+        if self._simulated:
+            self._stamp = self._clock.now().nanoseconds
 
     def _pass_on(self, state: RobotState | None, answer: bool = True) -> None:
         """Pass a new state on; do nothing for None, when a message has not completed a state."""
@@ -336,7 +344,7 @@ class RobotInputs:
             self._on_frame()
         if not buffer.joint_names:
             # For a body without joints, the pose of the base is the complete state.
-            self.joint_states.tick(time.monotonic())
+            self._tick()
             self._pass_on(buffer.due_state())
 
     def _warn_refused(self, topic: str, refusal: RefusedMessage) -> None:
@@ -350,9 +358,15 @@ class RobotInputs:
 
     def update_statistics(self) -> None:
         """Update ``rate`` and check the latest joint states; called once a second."""
-        self.rate = self.joint_states.take_rate()
+        now, self._simulated = time.monotonic(), self._clock.ros_time_is_active
+        self.rate = self._count / max(now - self._counted_since, 1e-9)
+        self._count, self._counted_since = 0, now
         if self.buffer is not None:
             self.doubts.update(self.buffer.robot, self.buffer, self.state)
+
+    def age(self) -> float:
+        """Return the time since the last joint state of this robot [s]; infinite before it."""
+        return time.monotonic() - self._last
 
     def latest(self) -> RobotState:
         """Return the latest state for a service; a base without odometry is at the identity.
@@ -364,10 +378,12 @@ class RobotInputs:
         state = None if self.buffer is None else self.buffer.state(base_required=False)
         if state is None:
             raise NoStateError(self.waiting_for())
-        limit, age = self._parameters.values.state_timeout, self.joint_states.simulated_age()
-        if limit and age > limit and not self.immobile:
-            old = f'{age:.1f} s old' if isfinite(age) else 'of before the clock was reset'
-            raise StaleStateError(f'the latest joint state is {old}; state_timeout is {limit:g} s')
+        limit, old = self._parameters.values.state_timeout, self.age()
+        if self._simulated:
+            old = age(self._clock.now().nanoseconds, self._stamp) if isfinite(old) else inf
+        if limit and old > limit and not self.immobile:
+            text = f'{old:.1f} s old' if isfinite(old) else 'of before the clock was reset'
+            raise StaleStateError(f'the latest joint state is {text}; state_timeout is {limit:g} s')
         return state
 
     @property

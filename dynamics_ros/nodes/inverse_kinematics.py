@@ -7,12 +7,13 @@ from __future__ import annotations
 import time
 from array import array
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from enum import IntEnum
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from geometry_msgs.msg import PoseStamped
 from sensor_msgs.msg import JointState
 
 from dynamics_ros.collision import Collisions
@@ -28,7 +29,6 @@ from dynamics_ros.nodes.obstacles import Obstacles
 from dynamics_ros.nodes.reporting import SearchError, TransformError, failure
 from dynamics_ros.nodes.robot_request import check_count
 from dynamics_ros.nodes.services import SERVICE_QOS, requested_state
-from dynamics_ros.nodes.workers import BusyError
 from dynamics_ros.parameters.kinematics import MAX_TIMEOUT, KinematicsParameters
 from dynamics_ros.robot import Robot
 from dynamics_ros.spatial import Transform
@@ -54,16 +54,9 @@ less; in another thread they would take longer, because they share the interpret
 
 MAX_SOLUTIONS = 64
 
-TOLERANCES = {'position_tolerance': 1e-5, 'rotation_tolerance': 1e-5}
-"""Largest distance [m] and angle [rad] to the target of a solution, unless a request has others."""
-
 MIN_TIME_SHARE = 0.1
 """A search is not started if waiting for other searches has left less than this share of its
 time limit."""
-
-SEVERAL_SHARE = 0.8
-"""Share of the time limit for the search for several solutions; if it finds none, the rest is used
-to find the reason."""
 
 _solved: WeakKeyDictionary[Robot, set[tuple[str, ...]]] = WeakKeyDictionary()
 """Sets of frames of previous searches, for which the solver is already prepared."""
@@ -110,7 +103,7 @@ class InverseKinematicsService:
         )
         robot, stamp, buffer = seed.robot, seed.stamp, context.inputs.buffer
         assert buffer is not None, 'a seed requires a buffer'
-        options = search_options(request, TOLERANCES, buffer, seed.q)
+        options = search_options(request, buffer, seed.q)
         if request.avoid_collisions:
             options['collisions'] = await self.collisions(robot)
         targets = await self._targets(seed, request)
@@ -134,22 +127,34 @@ class InverseKinematicsService:
         response.manipulabilities = array('d', [result.manipulability for result in results])
 
     async def _targets(self, seed: RequestedState, request: Any) -> list[Target]:
-        """Return the targets of a request.
+        """Return the targets of a request; a frame '' is the default frame.
 
         Raises:
             DynamicsRosError: a pose is invalid, or a frame is unknown.
         """
-        poses, frames, free = request.other_targets, request.other_frames, request.position_only
+        poses, frames, names = request.other_targets, request.other_frames, self._context.names
         if len(frames) != len(poses):
             problem = f'{len(poses)} for {len(frames)} other_frames'
             raise InvalidArgumentError('other_targets', problem, 'one for each')
         check_count(seed.robot, len(frames), 'other_frames')
-        targets = [await self._target(seed, request.target, request.frame, free)]
-        for i, (pose, frame) in enumerate(zip(poses, frames, strict=True)):
-            if not frame:
-                raise InvalidArgumentError(f'other_frames[{i}]', 'empty', 'a frame')
-            names = f'other_targets[{i}]', f'other_frames[{i}]'
-            targets.append(await self._target(seed, pose, frame, free, *names))
+        if '' in frames:
+            argument = f'other_frames[{frames.index("")}]'
+            raise InvalidArgumentError(argument, 'empty', 'a frame')
+        given = [('target', request.target, 'frame', request.frame)]
+        for i, (message, frame) in enumerate(zip(poses, frames, strict=True)):
+            given.append((f'other_targets[{i}]', message, f'other_frames[{i}]', frame))
+        targets: list[Target] = []
+        for name, message, argument, frame in given:
+            if request.position_only and not any(raw_numbers(message.pose.orientation)):
+                message.pose.orientation.w = 1.0
+            moved = self._default_frame()
+            if frame:
+                moved = names.required_frame(seed.robot, frame, argument)
+            matrix = pose_matrix(message.pose, f'{name}.pose')
+            if frame_id := message.header.frame_id:
+                located = await self.locate(seed, frame_id, f'{name}.header.frame_id')
+                matrix = located @ matrix
+            targets.append((moved, matrix))
         return targets
 
     async def collisions(self, robot: Robot) -> Collisions:
@@ -163,12 +168,8 @@ class InverseKinematicsService:
         description = context.built.description
         links = self._obstacles.known_links(robot, description, margin)
         if links is None:
-            links = await context.compute(
-                robot,
-                (),
-                lambda: self._obstacles.links(robot, description, margin),
-                takes_long=True,
-            )
+            read = partial(self._obstacles.links, robot, description, margin)
+            links = await context.compute(robot, (), read, takes_long=True)
         return self._obstacles.around(links)
 
     async def _find(
@@ -199,6 +200,7 @@ class InverseKinematicsService:
             goal = np.array([pose for _, pose in targets]), frames
         jacobians = [('jacobian', frame, 'local_world_aligned') for frame in frames]
         kernels = frozenset([*jacobians, *[('forward_kinematics', frame) for frame in frames]])
+        prepared = frames in _solved.get(robot, ()) and robot.has_kernels(kernels)
         of_one = {key: x for key, x in options.items() if key != 'min_separation'}
 
         def one(limit: float) -> Outcome:
@@ -207,17 +209,6 @@ class InverseKinematicsService:
                 _ = result.manipulability  # computed here, where its kernel may be compiled
             _solved.setdefault(robot, set()).add(frames)
             return [result], result.elapsed
-
-        def several(limit: float) -> Outcome:
-            begin, share = time.monotonic(), SEVERAL_SHARE * limit
-            given = {'max_solutions': min(count, MAX_SOLUTIONS), 'timeout': share, **options}
-            found = robot.all_inverse_kinematics(*goal, seed, **given)
-            elapsed = time.monotonic() - begin
-            if not found:
-                return one(limit - min(elapsed, share))
-            for result in found:
-                _ = result.manipulability
-            return list(found), elapsed
 
         def search() -> Outcome:
             # Time spent waiting for other searches counts towards the limit, not compilation or the
@@ -232,35 +223,23 @@ class InverseKinematicsService:
                 if prepared:  # else it was compiled, which is no search that others wait for
                     self._free_since = time.monotonic()
 
-        prepared = frames in _solved.get(robot, ()) and robot.has_kernels(kernels)
+        def several(limit: float) -> Outcome:
+            first, elapsed = one(limit)
+            if not first[0].success:
+                return first, elapsed
+            left = max(limit - elapsed, MIN_TIME_SHARE * limit)
+            given = {'max_solutions': min(count, MAX_SOLUTIONS), 'timeout': left, **options}
+            found = robot.all_inverse_kinematics(*goal, seed, **given)
+            for result in found:
+                _ = result.manipulability
+            return list(found) or first, elapsed + found.elapsed
+
         if prepared and count == 1 and not robot.model.loops:
             outcome = one(min(MAX_BLOCKING_TIME, timeout))
             if outcome[0][0].success:
                 return outcome
         compute = self._context.compute
         return await compute(robot, kernels, search, takes_long=True, compiles=not prepared)
-
-    async def _target(
-        self,
-        seed: RequestedState,
-        message: PoseStamped,
-        frame: str,
-        position_only: bool,
-        name: str = 'target',
-        frame_name: str = 'frame',
-    ) -> Target:
-        """Return the target of a frame of a request, with prefix; '' is the default frame."""
-        names, pose = self._context.names, message.pose
-        frame = (
-            names.required_frame(seed.robot, frame, frame_name) if frame else self._default_frame()
-        )
-        if position_only and not any(raw_numbers(pose.orientation)):
-            pose.orientation.w = 1.0
-        matrix = pose_matrix(pose, f'{name}.pose')
-        if message.header.frame_id:
-            argument = f'{name}.header.frame_id'
-            matrix = await self.locate(seed, message.header.frame_id, argument) @ matrix
-        return frame, matrix
 
     async def locate(self, state: RequestedState, frame_id: str, name: str) -> Array:
         """Return the pose (4, 4) of the frame of a request in the root frame.
@@ -281,20 +260,15 @@ class InverseKinematicsService:
             return await self._context.compute(
                 robot, keys, lambda: robot.forward_kinematics(state.q, frame)
             )
+        root, transforms = self._context.root_frame_id(), self._transforms
+        with suppress(TransformError):
+            return transforms.pose(root, frame_id)
+        # It may arrive soon, because the node subscribes to tf only at the first request.
+        await self._context.threads.wait(lambda: transforms.knows(root, frame_id), TF_TIMEOUT)
         try:
-            return await self._from_tf(frame_id)
+            return transforms.pose(root, frame_id)
         except TransformError as error:
             raise TransformError(f'{name}: unknown frame {frame_id!r}: {error}') from None
-
-    async def _from_tf(self, frame_id: str) -> Array:
-        """Return the pose (4, 4) of a frame of tf in the root frame."""
-        root = self._context.root_frame_id()
-        try:
-            return self._transforms.pose(root, frame_id)
-        except TransformError:
-            # It may arrive soon, because the node subscribes to tf only at the first request.
-            await self._context.wait(lambda: self._transforms.knows(root, frame_id), TF_TIMEOUT)
-            return self._transforms.pose(root, frame_id)
 
 
 class Code(IntEnum):
@@ -370,18 +344,14 @@ class MoveItServices:
 
     async def _answer(self, filled: Awaitable[None], response: Any) -> Any:
         """Fill a response, and its code; that of an error tells what is wrong."""
-        code, text = Code.SUCCESS, ''
+        error_code = response.error_code
+        error_code.val, error_code.message = int(Code.SUCCESS), ''
         try:
             await filled
         except Exception as error:
             if not isinstance(error, DynamicsRosError):
                 self._component.faults.report('a MoveIt service', error)
-            code, text = code_of(error), str(error)
-        response.error_code.val = int(code)
-        if hasattr(response.error_code, 'message'):  # from Iron on
-            response.error_code.message = text
-        elif text:
-            self._component.node.get_logger().warning(f'refused: {text}', throttle_duration_sec=5.0)
+            error_code.val, error_code.message = int(code_of(error)), str(error)
         return response
 
     async def _forward_kinematics(self, request: Any, response: Any) -> None:
@@ -428,8 +398,6 @@ class MoveItServices:
             robot = await self._context.first_robot(limit)
             try:
                 await self._searches.collisions(robot)
-            except BusyError:
-                raise
             except DynamicsRosError as error:
                 raise InvalidArgumentError('avoid_collisions', str(error), 'false') from None
         await self._searches.answer(asked, answer)

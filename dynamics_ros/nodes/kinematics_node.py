@@ -28,7 +28,6 @@ from dynamics_ros.nodes.outputs import (
     FrameOutputs,
     Output,
     Publication,
-    publish,
 )
 from dynamics_ros.nodes.robot_request import FrameNames, check_count
 from dynamics_ros.nodes.services import serve, state_of
@@ -46,7 +45,7 @@ from dynamics_ros.wire.conversions import (
     transform_stamped,
 )
 from dynamics_ros.wire.services import velocity_names
-from dynamics_ros.wire.templates import Evaluate, Fields
+from dynamics_ros.wire.templates import Evaluate, Fields, Message
 from dynamics_ros_msgs.srv import (
     ComputeForwardKinematics,
     ComputeInverseKinematics,
@@ -173,18 +172,19 @@ class Kinematics(Component[KinematicsParameters]):
         for frame, pose in poses.items():
             output = outputs[frame, 'pose']
             prototype = partial(pose_stamped, Time(), names.root, np.eye(4))
-            found.append(publish(output, prototype, {'pose': pose}, FRESH, rate))
+            message = Message(prototype, {'pose': pose})
+            found.append(Publication(output, message, FRESH, rate))
             output = outputs[frame, 'twist']
             prototype = partial(stamped, TwistStamped, Time(), names.root)
             twist = robot.kernel('frame_velocity', frame, REFERENCES[0])
             fields: Fields = {'twist': Evaluate(twist, (arrays.q, arrays.v))}
-            found.append(publish(output, prototype, fields, FRESH | VELOCITY, rate))
+            found.append(Publication(output, Message(prototype, fields), FRESH | VELOCITY, rate))
         tree = prepared.tree
         if self._tf and tree is not None and tree.transforms is not None:
             paths = tuple(f'transforms.{i}.transform' for i in range(len(tree.moving)))
             still = partial(transforms_of, tree.moving, [np.eye(4)] * len(tree.moving), names)
             fields = {paths: Evaluate(tree.transforms, (arrays.q,))}
-            found.append(publish(self._tf['/tf'], still, fields, FRESH, rate))
+            found.append(Publication(self._tf['/tf'], Message(still, fields), FRESH, rate))
         count = len(poses)
         fields = {f'markers.{i}.pose': pose for i, pose in enumerate(poses.values())}
         if prepared.has_mass:
@@ -192,7 +192,7 @@ class Kinematics(Component[KinematicsParameters]):
             fields[f'markers.{count}.pose.position'] = center
         diameter = 0.5 * AXIS_LENGTH if prepared.has_mass else 0.0
         axes = partial(markers.empty_frames, names.root, count, AXIS_LENGTH, diameter)
-        return [*found, publish(self._markers, axes, fields, FRESH, MARKERS_RATE)]
+        return [*found, Publication(self._markers, Message(axes, fields), FRESH, MARKERS_RATE)]
 
     def warm_up(self) -> Sequence[Callable[[], object]]:
         """Return functions that compile the kernels of services."""

@@ -36,7 +36,7 @@ from dynamics_ros.nodes.rclpy_private import bytes_publisher
 from dynamics_ros.nodes.reporting import MIDDLEWARE_ERRORS, RateLimit, describe_error
 from dynamics_ros.reasons import Explanation, Reason
 from dynamics_ros.wire.conversions import topic_names
-from dynamics_ros.wire.templates import Fields, Filling, Message, Template
+from dynamics_ros.wire.templates import Filling, Message, Template
 
 RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
 LATCHED = QoSProfile(
@@ -218,16 +218,9 @@ MAX_BATCHES = 64
 Component = Any
 """Component of a process, see ``context.Component``, which imports this module."""
 
-Need = int
-"""Bit mask of the requirements on the robot state: ``FRESH`` and ``VELOCITY``."""
-
-NOTHING = 0
-
-FRESH = 1
-"""Requires that no joint and no base has been without new data for too long."""
-
-VELOCITY = 2
-"""Requires the velocity of every joint."""
+FRESH, VELOCITY = 1, 2
+"""Requirements on a state: that no joint and no base has been without new data for too long; the
+velocity of every joint."""
 
 
 class Publication(NamedTuple):
@@ -238,46 +231,34 @@ class Publication(NamedTuple):
         message: the message with the sources of its numbers; or, for messages that kernels and
             arrays cannot fill, a function that returns the message of the current state, a filled
             template or a message object, or None if there is nothing to publish.
-        needs: requirements on the state.
+        needs: requirements on the state, ``FRESH | VELOCITY`` at most.
         rate: maximum rate [Hz]; 0: one message for every state.
     """
 
     output: Output
     message: Message | Callable[[], Any]
-    needs: Need = NOTHING
+    needs: int = 0
     rate: float = 0.0
 
 
-def publish(
-    output: Output,
-    prototype: Callable[[], Any],
-    fields: Fields,
-    needs: Need = NOTHING,
-    rate: float = 0.0,
-) -> Publication:
-    """Return a publication; arguments as of ``Publication`` and ``Message``."""
-    return Publication(output, Message(prototype, fields), needs, rate)
-
-
-class Batch:
-    """Publications whose kernels run in one program and whose messages are published together.
-
-    Attributes:
-        filling: fills the messages that have kernels and arrays.
-    """
+class Batch(Filling):
+    """Publications whose kernels run in one program and whose messages are published together."""
 
     def __init__(self, members: Sequence[tuple[Component, Publication]]) -> None:
         self._components = list(dict.fromkeys(component for component, _ in members))
-        filled: list[Any] = []
-        self._others: list[Any] = []
-        for component, publication in members:
-            one = filled if isinstance(publication.message, Message) else self._others
-            one.append((component, publication.output, publication.message))
-        self._outputs = [output for _, output, _ in filled]
-        self.filling = Filling([message for _, _, message in filled])
+        messages: list[Message] = []
+        self._outputs: list[Output] = []
+        self._others: list[tuple[Component, Output, Callable[[], Any]]] = []
+        for component, (output, message, *_) in members:
+            if isinstance(message, Message):
+                messages.append(message)
+                self._outputs.append(output)
+            else:
+                self._others.append((component, output, message))
+        super().__init__(messages)
 
-    def compute(self) -> None:
-        """Write the inputs and run the kernels.
+    def fill(self) -> None:
+        """Write the inputs and fill the messages that have kernels and arrays.
 
         Raises:
             Exception: the error of a component that writes its inputs, or of a kernel that refuses
@@ -285,7 +266,7 @@ class Batch:
         """
         for component in self._components:
             component.write_inputs()
-        self.filling.fill()
+        super().fill()
 
     def publish(self, stamp: bytes) -> None:
         """Publish all messages.
@@ -297,10 +278,10 @@ class Batch:
             Exception: the error of the first publisher that failed, after all have been tried.
         """
         failure: Exception | None = None
-        for place in self.filling.stamps:
+        for place in self.stamps:
             place[:] = stamp
         # Without a call of Python for each message: there are a dozen for each state.
-        for output, packed in zip(self._outputs, self.filling.packed):
+        for output, packed in zip(self._outputs, self.packed):
             output.published += 1
             try:
                 output.publish_bytes(packed())
@@ -368,7 +349,10 @@ class Plan:
                 if not (self._members[i][0].unavailable_reason or one.needs & lacking)
                 and one.output.limit.passes(now, one.rate)
             )
-            self._report_lacking(lacking, state)
+            for component, (output, _, needs, _) in self._members:
+                if not component.unavailable_reason and needs & lacking:
+                    reason = _describe_lacking(needs & lacking, output.topic, state)
+                    component.unavailable_reason = reason
         return self._compute(due)
 
     def _update_subscribers(self, now: float) -> None:
@@ -379,15 +363,7 @@ class Plan:
         ]
         self._always = tuple(i for i, one in self._wanted if not one.rate)
         self._limited = [(i, one) for i, one in self._wanted if one.rate]
-        self._batches = {key: one for key, one in self._batches.items() if one.filling.final}
-
-    def _report_lacking(self, lacking: Need, state: RobotState) -> None:
-        """Set ``unavailable_reason`` of components that have an output with an unmet need."""
-        for component, (output, _, needs, _) in self._members:
-            if not component.unavailable_reason and needs & lacking:
-                component.unavailable_reason = _describe_lacking(
-                    needs & lacking, output.topic, state
-                )
+        self._batches = {key: one for key, one in self._batches.items() if one.final}
 
     def _compute(self, due: Members) -> list[Batch]:
         batch = self._batches.get(due)
@@ -396,7 +372,7 @@ class Plan:
                 self._batches.clear()
             batch = self._batches[due] = Batch([self._members[i] for i in due])
         try:
-            batch.compute()
+            batch.fill()
         except Exception as error:
             # Compute each component separately, so that the others publish.
             components = list(dict.fromkeys(self._members[i][0] for i in due))
@@ -408,7 +384,7 @@ class Plan:
         return [batch]
 
 
-def _describe_lacking(lacking: Need, topic: str, state: RobotState) -> Explanation:
+def _describe_lacking(lacking: int, topic: str, state: RobotState) -> Explanation:
     if lacking & FRESH:
         return describe_stale(state)
     text = f'no {topic.rpartition("/")[2]}: no velocity of {", ".join(state.velocity_missing)}'

@@ -9,13 +9,11 @@ is a group, and its name a prefix: ``observer.gain``.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic
-from weakref import WeakKeyDictionary
 
 from rcl_interfaces.msg import (
     FloatingPointRange,
@@ -27,15 +25,11 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
+from dynamics_ros.nodes.guarded_node import GuardedNode
 from dynamics_ros.nodes.rclpy_private import given_parameters
-from dynamics_ros.nodes.reporting import steady_timer
 from dynamics_ros.parameters.robot import advice, instead_of
 from dynamics_ros.ros_yaml import read_yaml
 from dynamics_ros.settings import NUMBERS, Declared, Settings, declared, replaced, undeclared
-
-PERIOD = 0.1
-"""Minimum time between two calls of the listeners [s], each of which may rebuild a robot; joint
-states must not wait for a hundred of these a second."""
 
 ROS_TYPES: dict[Any, Parameter.Type] = {
     bool: Parameter.Type.BOOL,
@@ -71,7 +65,7 @@ class ParameterSet(Generic[Settings]):
         values: current values; replaced as a whole by the executor's thread, between callbacks.
     """
 
-    def __init__(self, node: Node, kind: type[Settings]) -> None:
+    def __init__(self, node: GuardedNode, kind: type[Settings]) -> None:
         """Declare all parameters, with values of the command line and of parameter files.
 
         Raises:
@@ -82,12 +76,8 @@ class ParameterSet(Generic[Settings]):
         self._checks: list[Callable[[Settings], None]] = []
         self._listeners: list[Callable[[frozenset[str]], None]] = []
         self._storing = False
-        self._changed: frozenset[str] = frozenset()
-        self._next_call = 0.0
-        self._timer = steady_timer(node, PERIOD, self._call_listeners)
-        self._timer.cancel()
         self.values = self._declare(kind())
-        _declared.setdefault(node, {}).update(self._declared)
+        node.declared |= self._declared
         node.add_on_set_parameters_callback(self._check)
         node.add_post_set_parameters_callback(self._apply)
 
@@ -106,10 +96,7 @@ class ParameterSet(Generic[Settings]):
         self._checks.append(check)
 
     def add_listener(self, listener: Callable[[frozenset[str]], None]) -> None:
-        """Add a function that is called with the changed names after ``values`` was replaced.
-
-        It is called at once, or, for further changes within ``PERIOD``, once for all of them.
-        """
+        """Add a function that is called with the changed names after ``values`` was replaced."""
         self._listeners.append(listener)
 
     def store(self, values: Mapping[str, Any]) -> None:
@@ -206,16 +193,6 @@ class ParameterSet(Generic[Settings]):
         )
         if not changed or self._storing:
             return
-        self._changed |= changed
-        if time.monotonic() >= self._next_call:
-            self._call_listeners()
-        elif self._timer.is_canceled():
-            self._timer.reset()
-
-    def _call_listeners(self) -> None:
-        self._timer.cancel()
-        self._next_call = time.monotonic() + PERIOD
-        changed, self._changed = self._changed, frozenset()
         for listener in self._listeners:
             listener(changed)
 
@@ -231,14 +208,10 @@ def _parameter(item: Declared, value: Any) -> Parameter[Any]:
     return Parameter(item.name, ROS_TYPES[item.type], stored)
 
 
-_declared: WeakKeyDictionary[Node, dict[str, Declared]] = WeakKeyDictionary()
-"""Parameters of each node that its parameter sets have declared, by name."""
-
-
 SECTION = 'ros__parameters'
 
 
-def check_undeclared(nodes: Sequence[Node]) -> None:
+def check_undeclared(nodes: Sequence[GuardedNode]) -> None:
     """Warn of unknown parameters; name unknown parameters in later requests.
 
     A parameter that is given for all nodes of a process may be known to only one of them.
@@ -264,7 +237,7 @@ def check_undeclared(nodes: Sequence[Node]) -> None:
         node.add_pre_set_parameters_callback(partial(_checked_parameters, node))
 
 
-def _checked_parameters(node: Node, requested: list[Parameter[Any]]) -> list[Parameter[Any]]:
+def _checked_parameters(node: GuardedNode, requested: list[Parameter[Any]]) -> list[Parameter[Any]]:
     """Check that the parameters of a request exist, and convert them to their declared types.
 
     rclpy refuses unknown parameters without naming them, and `ros2 param` guesses types: 1 is an
@@ -274,12 +247,12 @@ def _checked_parameters(node: Node, requested: list[Parameter[Any]]) -> list[Par
     Raises:
         ParameterNotDeclaredException: the node has no such parameter.
     """
-    items, result = _declared.get(node, {}), []
+    result = []
     for given in requested:
         if not node.has_parameter(given.name):
             problem = f'{given.name!r}{advice(given.name, _names(node))}'
             raise ParameterNotDeclaredException(problem)
-        item = items.get(given.name)
+        item = node.declared.get(given.name)
         if item is not None and given.type_ is not Parameter.Type.NOT_SET:
             with suppress(InvalidArgumentError):  # ``ParameterSet`` refuses it with the reason
                 given = _parameter(item, item.typed(given.value))

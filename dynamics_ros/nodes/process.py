@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 import traceback
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -37,7 +38,6 @@ from dynamics_ros.nodes.rclpy_private import send_responses_by
 from dynamics_ros.nodes.reporting import (
     LIBRARY,
     MIDDLEWARE_ERRORS,
-    Burst,
     FaultLog,
     LibraryLog,
     NodeLog,
@@ -258,8 +258,8 @@ def spin(executor: Executor, node: Node, end: Future[None] | None = None) -> Non
         RuntimeError: the executor has raised ``MAX_FAULTS`` errors in a short time.
     """
     end = Future() if end is None else end
-    faults, limit = FaultLog(node), Burst(MAX_FAULTS, FAULT_SECONDS)
-    while limit.passes(time.monotonic()):
+    faults, times = FaultLog(node), deque[float](maxlen=MAX_FAULTS)
+    while len(times) < MAX_FAULTS or times[-1] - times[0] > FAULT_SECONDS:
         try:
             executor.spin_until_future_complete(end, timeout_sec=FOREVER)
         except (KeyboardInterrupt, ExternalShutdownException):
@@ -268,6 +268,7 @@ def spin(executor: Executor, node: Node, end: Future[None] | None = None) -> Non
             if not rclpy.ok():
                 return
             faults.report('spinning', error)
+            times.append(time.monotonic())
         if end.done() or not rclpy.ok():
             return
     raise RuntimeError(f'the executor raised {MAX_FAULTS} times within {FAULT_SECONDS:g} s')

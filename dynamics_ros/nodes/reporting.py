@@ -9,9 +9,8 @@ import math
 import os
 import re
 import threading
-import time
 import traceback
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable
 from functools import wraps
 from inspect import iscoroutine
@@ -70,46 +69,6 @@ def steady_timer(node: Node, period: float, callback: Callable[[], object]) -> T
     return node.create_timer(period, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
 
-class Meter:
-    """Counts events, and measures their rate and the age of the last one.
-
-    Attributes:
-        count: number of events.
-    """
-
-    def __init__(self, node: Node) -> None:
-        """Start to count, with the clock of a node."""
-        self.count = self._counted = 0
-        self._clock: Any = node.get_clock()
-        self._simulated = self._clock.ros_time_is_active
-        self._last, self._stamp = -math.inf, 0
-        self._since = time.monotonic()
-
-    def tick(self, now: float) -> None:
-        """Count one event at the time ``now`` of the steady clock [s]."""
-        self.count += 1
-        self._last = now
-        if self._simulated:
-            self._stamp = self._clock.now().nanoseconds
-
-    def age(self) -> float:
-        """Return the time since the last event [s]; infinite before the first."""
-        return time.monotonic() - self._last
-
-    def simulated_age(self) -> float:
-        """Return the age in simulated time, if the clock is simulated; infinite after a reset."""
-        if not self._simulated:
-            return self.age()
-        return age(self._clock.now().nanoseconds, self._stamp) if self.count else math.inf
-
-    def take_rate(self) -> float:
-        """Return the rate of events since the previous call [Hz]; look which clock is in use."""
-        now, self._simulated = time.monotonic(), self._clock.ros_time_is_active
-        rate = (self.count - self._counted) / max(now - self._since, 1e-9)
-        self._counted, self._since = self.count, now
-        return rate
-
-
 class RateLimit:
     """Limits events to a maximum rate, evenly spaced.
 
@@ -130,22 +89,6 @@ class RateLimit:
         late = now - self.next
         # Counted from the time it was due, which keeps the mean rate, except after a pause.
         self.next += period if late < period else late + period
-        return True
-
-
-class Burst:
-    """Limits events to a maximum number within a sliding time window [s]."""
-
-    def __init__(self, max_count: int, seconds: float) -> None:
-        self._passed: deque[float] = deque(maxlen=max_count)
-        self._seconds = seconds
-
-    def passes(self, now: float) -> bool:
-        """Return whether an event at time ``now`` [s] passes."""
-        full = len(self._passed) == self._passed.maxlen
-        if full and now - self._passed[0] < self._seconds:
-            return False
-        self._passed.append(now)
         return True
 
 
@@ -171,6 +114,8 @@ def with_traceback(head: str, error: BaseException) -> MultilineText:
 class NodeLog(RcutilsLogger):
     """Logger of rclpy that escapes control characters, so that none reaches a terminal."""
 
+    contexts: dict[Any, Any]
+
     def log(
         self,
         message: str,
@@ -179,8 +124,10 @@ class NodeLog(RcutilsLogger):
         **options: Any,
     ) -> bool:
         """Log one line, or a ``MultilineText``; arguments as of ``RcutilsLogger.log``."""
-        if not log_for_callers_of(_OWN_FILE):
-            self.contexts.clear()  # else rclpy takes all messages to come from this line
+        attributed = log_for_callers_of(_OWN_FILE)
+        # For rclpy a line of code has one severity, which only filters, such as ``once``, need.
+        before = self.contexts.items()
+        self.contexts = {key: one for key, one in before if attributed and one['filters']}
         text = message if isinstance(message, MultilineText) else printable(str(message))
         if name is not None:
             options['name'] = name  # a keyword-only argument in Jazzy
@@ -204,14 +151,8 @@ class LibraryLog(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Log a record with its severity."""
-        text = record.getMessage()
-        # One call for each severity, because rclpy allows only one for each line of code.
-        if record.levelno >= logging.ERROR:
-            self.logger.error(text)
-        elif record.levelno >= logging.WARNING:
-            self.logger.warning(text)
-        else:
-            self.logger.info(text)
+        level = min(max(record.levelno, logging.INFO), logging.ERROR)
+        self.logger.log(record.getMessage(), LoggingSeverity(level // 10 * 10))
 
 
 class TransformError(DynamicsRosError):
@@ -259,11 +200,6 @@ SEARCHES = {
     'colliding': (Result.NO_SOLUTION, 'all solutions that were found are in collision'),
 }
 """Code and text of each reason for which a search may end without a solution."""
-
-
-def success() -> Result:
-    """Return the result of a successful request."""
-    return Result(code=Result.SUCCESS)
 
 
 def failure(error: BaseException) -> Result:

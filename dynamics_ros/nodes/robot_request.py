@@ -26,7 +26,7 @@ from dynamics_ros.model.description import Loop, RobotDescription
 from dynamics_ros.model.formats import read_any
 from dynamics_ros.model.urdf import read_urdf
 from dynamics_ros.parameters.dynamics import NO_PAYLOAD, PayloadParameters
-from dynamics_ros.parameters.robot import RobotParameters
+from dynamics_ros.parameters.robot import DescriptionParameters, RobotParameters
 from dynamics_ros.robot import Robot
 from dynamics_ros.settings import MAX_GRAVITY, check_frame_id, declared
 
@@ -106,44 +106,38 @@ class Description(NamedTuple):
     folder: Path | None = None
 
 
-class DescriptionFile(NamedTuple):
-    """File of a robot description; it is read once.
+def description_path(values: DescriptionParameters) -> Path | None:
+    """Return the absolute path of the description file of parameters; None without one.
 
-    Attributes:
-        path: its absolute path.
-        arguments: arguments of a xacro file, each ``name:=value``.
+    Raises:
+        InvalidArgumentError: there are arguments without a file, or without a value.
     """
+    path, arguments = values.robot_description_file, values.robot_description_arguments
+    if arguments and not path:
+        raise InvalidArgumentError(ARGUMENTS, 'given without a file', FILE)
+    for argument in arguments:
+        if not all(argument.partition(':=')[:2]):
+            raise InvalidArgumentError(ARGUMENTS, repr(argument), 'name:=value')
+    return Path(os.path.abspath(os.path.expanduser(path))) if path else None
 
-    path: str
-    arguments: tuple[str, ...] = ()
 
-    @classmethod
-    def of(cls, path: str, arguments: tuple[str, ...]) -> DescriptionFile | None:
-        """Return the file of a path relative to the working directory; None without a path.
+def read_description_of(path: Path, arguments: Sequence[str]) -> Description:
+    """Read a description file.
 
-        Raises:
-            InvalidArgumentError: there are arguments without a file, or without a value.
-        """
-        if arguments and not path:
-            raise InvalidArgumentError(ARGUMENTS, 'given without a file', FILE)
-        for argument in arguments:
-            if not all(argument.partition(':=')[:2]):
-                raise InvalidArgumentError(ARGUMENTS, repr(argument), 'name:=value')
-        return cls(os.path.abspath(os.path.expanduser(path)), arguments) if path else None
+    Args:
+        path: the file.
+        arguments: arguments of a xacro file, each ``name:=value``.
 
-    def read(self) -> Description:
-        """Read the file.
-
-        Raises:
-            ModelError: it cannot be read, or is not a description.
-        """
-        pairs = (argument.partition(':=') for argument in self.arguments)
-        try:
-            contents = read_any(Path(self.path), {name: value for name, _, value in pairs})
-            check_links(contents.robot)
-            return Description(contents.robot, contents.urdf, Path(self.path).parent)
-        except ModelError as error:
-            raise ModelError(FILE, str(error)) from error
+    Raises:
+        ModelError: it cannot be read, or is not a description.
+    """
+    pairs = (argument.partition(':=') for argument in arguments)
+    try:
+        contents = read_any(path, {name: value for name, _, value in pairs})
+        check_links(contents.robot)
+        return Description(contents.robot, contents.urdf, path.parent)
+    except ModelError as error:
+        raise ModelError(FILE, str(error)) from error
 
 
 @dataclass(frozen=True)
@@ -152,18 +146,18 @@ class RobotRequest:
 
     Attributes:
         parameters: parameters of the robot, most of which are fixed at start.
-        description: contents or file of the description.
+        description: contents or absolute path of the description.
         gravity: acceleration of free fall in the root frame (3) [m/s^2].
         payload: the payload.
     """
 
     parameters: RobotParameters
-    description: str | DescriptionFile = ''
+    description: str | Path = ''
     gravity: tuple[float, ...] = RobotParameters.gravity
     payload: PayloadParameters = NO_PAYLOAD
 
 
-@dataclass
+@dataclass(frozen=True)
 class Built:
     """Robot that is ready for use.
 
@@ -172,14 +166,12 @@ class Built:
         robot: the robot, with gravity and payload.
         description: contents of the description.
         prepared: results of ``prepare`` of the components.
-        number: how many robots had been built before.
     """
 
     request: RobotRequest
     robot: Robot
     description: Description
     prepared: Sequence[Any] = ()
-    number: int = 0
 
     def details(self) -> dict[str, str]:
         """Return robot, payload, gravity and kernels, for diagnostics."""
@@ -213,7 +205,7 @@ def make_robot(request: RobotRequest, latest: Built | None = None) -> Built:
         DynamicsRosError: the request is invalid.
     """
     if latest is not None and latest.request == request:
-        return replace(latest, number=latest.number + 1)
+        return latest
     parameters = request.parameters
     if latest is not None and latest.request.description == request.description:
         robot, description = latest.robot, latest.description
@@ -222,8 +214,8 @@ def make_robot(request: RobotRequest, latest: Built | None = None) -> Built:
             # Compile in another process, so that messages of the current robot are not delayed.
             background.enable_process()
         given, joints = request.description, parameters.locked_joints
-        if isinstance(given, DescriptionFile):
-            description = given.read()
+        if isinstance(given, Path):
+            description = read_description_of(given, parameters.robot_description_arguments)
         else:
             description = Description(read_description(given), given)
         locked = dict(zip(joints.names, joints.positions, strict=True))
@@ -241,7 +233,7 @@ def make_robot(request: RobotRequest, latest: Built | None = None) -> Built:
         raise UnknownFrameError('payload.frame', payload.frame, robot.frame_names)
     inertia = payload.mass, payload.center_of_mass, payload.inertia_matrix()
     robot = robot.with_payload(payload.frame if payload.mass else None, *inertia)
-    return Built(request, robot, description, number=latest.number + 1 if latest else 0)
+    return Built(request, robot, description)
 
 
 def check_payload(payload: PayloadParameters, robot: Robot, largest: float) -> None:

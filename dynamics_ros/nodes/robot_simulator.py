@@ -27,7 +27,7 @@ from dynamics_ros.nodes.guarded_node import GuardedNode
 from dynamics_ros.nodes.parameters import ParameterSet, check_undeclared
 from dynamics_ros.nodes.process import Application, run
 from dynamics_ros.nodes.reporting import steady_timer
-from dynamics_ros.nodes.robot_request import FILE, DescriptionFile, FrameNames
+from dynamics_ros.nodes.robot_request import FILE, FrameNames, description_path, read_description_of
 from dynamics_ros.nodes.services import serve
 from dynamics_ros.parameters.simulator import SimulatorParameters
 from dynamics_ros.simulation import (
@@ -255,11 +255,11 @@ def description_of(values: SimulatorParameters) -> str:
     Raises:
         ModelError: the file cannot be read, or is not URDF.
     """
-    file = DescriptionFile.of(values.robot_description_file, values.robot_description_arguments)
+    file = description_path(values)
     if file is not None:
-        urdf = file.read().urdf
+        urdf = read_description_of(file, values.robot_description_arguments).urdf
         if not urdf:
-            raise ModelError(FILE, f'{file.path!r} is not URDF, which the simulator needs')
+            raise ModelError(FILE, f'{str(file)!r} is not URDF, which the simulator needs')
         return urdf
     folder = Path(get_package_share_directory('dynamics_ros'), 'urdf')
     return (folder / DEFAULT_ROBOT).read_text(encoding='utf-8')

@@ -22,7 +22,7 @@ from sensor_msgs.msg import JointState
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, NoStateError
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.nodes.context import Component, RobotContext
-from dynamics_ros.nodes.reporting import failure, success
+from dynamics_ros.nodes.reporting import failure
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.conversions import Array, numbers
 from dynamics_ros.wire.services import RequestedState
@@ -98,7 +98,7 @@ def serve(node: Node, kind: Any, name: str, handler: Handler) -> None:
     async def answer(request: Any, response: Any) -> Any:
         await handler(request, response)
         if response.result.code == Result.FAILURE and not response.result.message:
-            response.result = success()
+            response.result = Result(code=Result.SUCCESS)
         return response
 
     node.create_service(kind, name, answer, qos_profile=SERVICE_QOS)
@@ -195,7 +195,7 @@ class WatchAction(ABC, Generic[Estimate]):
                 handle.canceled()
                 return result
             await self.finish(estimate, handle.request, result)
-            result.result = success()
+            result.result = Result(code=Result.SUCCESS)
             handle.succeed()
         except Exception as error:
             if not isinstance(error, DynamicsRosError):

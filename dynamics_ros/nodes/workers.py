@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -21,19 +20,11 @@ from dynamics_ros.nodes.reporting import steady_timer
 Result = TypeVar('Result')
 
 
-class BusyError(DynamicsRosError):
-    """Too many functions wait in the queue of a worker."""
-
-
 class SupersededError(DynamicsRosError):
     """A function was not run because a newer one with the same subject was submitted."""
 
     def __init__(self, subject: str) -> None:
         super().__init__(f'a newer request for {subject} came in')
-
-
-MAX_QUEUED = 64
-"""Maximum number of requests that are queued or run in a worker."""
 
 
 FIRST_INPUT_TIMEOUT = 5.0
@@ -60,7 +51,7 @@ class Threads:
     Attributes:
         searches: computes requests that take long, with kernels that exist.
         builder: compiles kernels for requests and computes with them.
-        changes: builds robots; a payload that has to be undone does not wait for requests.
+        changes: builds robots, one after another; these do not wait for requests.
     """
 
     def __init__(self, node: Node) -> None:
@@ -70,7 +61,6 @@ class Threads:
             ThreadPoolExecutor(1, name)
             for name in ('searches', 'builder', 'changes', 'preparations')
         )
-        self._queued: Counter[ThreadPoolExecutor] = Counter()
         self._prepared: list[Any] = []
         self._waiting: list[tuple[Callable[[], bool], float, Future[None]]] = []
         self._timer = steady_timer(node, CHECK_PERIOD, self._check)
@@ -79,11 +69,6 @@ class Threads:
         # does not support guard conditions. Therefore a timer that fires once resumes them.
         self._resume: Timer = steady_timer(node, RESUME_AFTER, lambda: self._resume.cancel())
         self._resume.cancel()
-
-    @property
-    def crowded(self) -> bool:
-        """Whether ``MAX_WAITING`` requests wait."""
-        return len(self._waiting) >= MAX_WAITING
 
     def future(self) -> Future[Any]:
         """Return a future whose callbacks run in the executor's thread."""
@@ -100,21 +85,9 @@ class Threads:
         self._prepared = [self._preparing.submit(function) for function in functions]
 
     def submit(self, worker: ThreadPoolExecutor, function: Callable[[], Result]) -> Future[Result]:
-        """Run a function in the thread of a worker.
-
-        Raises:
-            BusyError: too many requests wait already.
-        """
-        if worker is not self.changes and self._queued[worker] >= MAX_QUEUED:
-            raise BusyError('too many requests are waiting; try again later')
+        """Run a function in the thread of a worker."""
         executor, future = self.executor, self.future()
         assert executor is not None
-        self._queued[worker] += 1
-
-        def complete(done: Callable[[Any], object], value: Any) -> None:
-            self._queued[worker] -= 1
-            done(value)
-            self.resume()
 
         def work() -> None:
             value: Any = None
@@ -122,7 +95,8 @@ class Threads:
                 value, done = function(), future.set_result
             except Exception as error:
                 value, done = error, future.set_exception
-            executor.create_task(complete, done, value)
+            executor.create_task(done, value)
+            executor.create_task(self.resume)
 
         worker.submit(work)
         return future
@@ -150,6 +124,11 @@ class Threads:
         self._waiting.append((ready, deadline, future))
         self._timer.reset()
         await future
+
+    async def wait(self, ready: Callable[[], bool], limit: float = 0.0) -> None:
+        """Wait like ``until`` for a request, unless ``MAX_WAITING`` requests wait already."""
+        if len(self._waiting) < MAX_WAITING:
+            await self.until(ready, limit)
 
     def _check(self) -> None:
         now, waiting = time.monotonic(), self._waiting

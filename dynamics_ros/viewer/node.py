@@ -31,7 +31,7 @@ from dynamics_ros.model.urdf import parse_urdf
 from dynamics_ros.nodes.guarded_node import GuardedNode
 from dynamics_ros.nodes.parameters import ParameterSet, check_undeclared
 from dynamics_ros.nodes.process import Application, run
-from dynamics_ros.nodes.robot_request import Description, DescriptionFile
+from dynamics_ros.nodes.robot_request import Description, description_path, read_description_of
 from dynamics_ros.parameters.contact import ArrowParameters
 from dynamics_ros.parameters.robot import DescriptionParameters, fixed
 from dynamics_ros.reasons import KEY
@@ -123,11 +123,11 @@ class Viewer:
         self._last_joint_state = -math.inf
         self._last_search = 0.0
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        file = DescriptionFile.of(values.robot_description_file, values.robot_description_arguments)
+        file = description_path(values)
         if values.robot_description:
             self._show(values.robot_description)
         elif file is not None:
-            self._show_description(file.read())
+            self._show_description(read_description_of(file, values.robot_description_arguments))
         else:
             node.create_subscription(
                 String, 'robot_description', lambda message: self.show(message.data), latched

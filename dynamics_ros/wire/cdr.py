@@ -26,7 +26,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 from nav_msgs.msg import Odometry
 from numpy.typing import NDArray
-from rclpy.serialization import deserialize_message
+from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
 
 from dynamics_ros.errors import DynamicsRosError
@@ -122,20 +122,28 @@ class Layout:
             of strings and lengths, without numbers and padding.
     """
 
-    def __init__(self, message: Any, head: bytes = NATIVE + bytes(2)) -> None:
-        """Derive the layout of a message object.
+    def __init__(self, data: bytes, message: Any) -> None:
+        """Derive the layout of a serialized message.
 
         Args:
-            message: the message.
-            head: its encapsulation.
+            data: the message.
+            message: the same message as an object.
 
         Raises:
-            LayoutError: a field has a type that is not supported.
+            LayoutError: the layout is not the expected one, or a field has another type.
+            MalformedMessageError: there are too many bytes.
         """
+        if data[:2] != NATIVE:
+            raise LayoutError(f'encapsulation {data[:2].hex()}')
         self.fields: list[Field] = []
-        self._constants = [(0, head)]
-        self.size = ENCAPSULATION
+        self._constants = [(0, data[:ENCAPSULATION])]
+        self.size, self._length = ENCAPSULATION, len(data)
         self._walk(message, '')
+        parts = [*self._constants, *((field.offset, field.data) for field in self.fields)]
+        if any(data[offset : offset + len(part)] != part for offset, part in parts):
+            raise LayoutError(f'{type(message).__name__}: fields stand elsewhere')
+        if self._length - self.size > MAX_SURPLUS:
+            raise MalformedMessageError(f'{self._length - self.size} bytes too many')
         mask, known = bytearray(self.size), bytearray(self.size)
         for offset, data in self._constants:
             mask[offset : offset + len(data)] = b'\xff' * len(data)
@@ -144,42 +152,6 @@ class Layout:
         self._head = max(offset + len(data) for offset, data in self._constants)
         self._mask = int.from_bytes(mask[: self._head], 'little')
         self._known = int.from_bytes(known[: self._head], 'little')
-        self._length = self.size
-
-    @classmethod
-    def of(cls, data: bytes, message: Any) -> Layout:
-        """Return the layout of a serialized message.
-
-        Args:
-            data: the message.
-            message: the same message as an object.
-
-        Raises:
-            LayoutError: the layout is not the expected one.
-            MalformedMessageError: there are too many bytes.
-        """
-        if data[:2] != NATIVE:
-            raise LayoutError(f'encapsulation {data[:2].hex()}')
-        layout = cls(message, data[:ENCAPSULATION])
-        if any(data[offset : offset + len(part)] != part for offset, part in layout._parts):
-            raise LayoutError(f'{type(message).__name__}: fields stand elsewhere')
-        if len(data) - layout.size > MAX_SURPLUS:
-            raise MalformedMessageError(f'{len(data) - layout.size} bytes too many')
-        layout._length = len(data)
-        return layout
-
-    @property
-    def _parts(self) -> list[tuple[int, bytes]]:
-        """Offset and bytes of everything in the message that was walked."""
-        return [*self._constants, *((field.offset, field.data) for field in self.fields)]
-
-    @property
-    def data(self) -> bytes:
-        """The message that was walked, serialized."""
-        data = bytearray(self.size)
-        for offset, part in self._parts:
-            data[offset : offset + len(part)] = part
-        return bytes(data)
 
     def matches(self, data: bytes) -> bool:
         """Return whether a message has the same layout: its size, strings and lengths are equal."""
@@ -258,7 +230,7 @@ class MessageReader(Generic[Values]):
     """Reader of serialized messages of one type, which caches the layouts of recent messages.
 
     A message of an unknown layout is deserialized by the middleware, and its layout derived. One of
-    another encapsulation is serialized again in that layout each time.
+    another encapsulation is serialized again each time.
     """
 
     def __init__(
@@ -285,12 +257,12 @@ class MessageReader(Generic[Values]):
                 return read(data)
         message = deserialized(data, self._kind)
         try:
-            layout = Layout.of(data, message)
+            layout = Layout(data, message)
         except LayoutError as reason:
             name = self._kind.__name__
             warn_once(f'{name} is read as message objects, which is slower: {reason}')
-            layout = Layout(message)
-            return self._from_layout(layout, message)(layout.data)
+            data = serialize_message(message)
+            return self._from_layout(Layout(data, message), message)(data)
         read = self._from_layout(layout, message)
         self._known = [(layout, read), *self._known[: MAX_LAYOUTS - 1]]
         return read(data)
@@ -406,11 +378,19 @@ class Columns:
                 # The length of the next array, with padding, takes as many bytes as one number.
                 self._block = slice(self._parts[0].start, self._parts[2].stop)
             return
-        places = [
-            range(*layout.doubles(f'interface_values.{i}.values').indices(self._count))
-            for i in range(len(message.interface_values))
-        ]
-        self.names, columns = by_joint(message, places)
+        states = message.interface_values
+        if len(message.joint_names) != len(states) or any(
+            len(one.interface_names) != len(one.values) for one in states
+        ):
+            raise MalformedMessageError('not as many values as names')
+        joints: list[tuple[str, dict[str, float]]] = []
+        for i, (name, one) in enumerate(zip(message.joint_names, states, strict=True)):
+            if 'position' in one.interface_names:
+                place = layout.doubles(f'interface_values.{i}.values')
+                places = range(place.start, place.stop)
+                joints.append((name, dict(zip(one.interface_names, places, strict=True))))
+        self.names = tuple(name for name, _ in joints)
+        columns = np.array([[x.get(one, np.nan) for _, x in joints] for one in QUANTITIES])
         self._parts = (slice(0, 0),) * 3
         if self.names:
             block = np.pad(columns, ((0, 0), (0, 1)), mode='edge').ravel()[:-1]
@@ -449,30 +429,6 @@ class Columns:
             *(block[..., :size], block[..., size + 1 : -size - 1], block[..., -size:]),
             block,
         )
-
-
-def by_joint(message: Any, numbers: Sequence[Sequence[float]]) -> tuple[tuple[str, ...], Array]:
-    """Return the names of the joints with a position, and a number of each quantity (3, n).
-
-    Args:
-        message: control_msgs/DynamicJointState.
-        numbers: numbers of each joint, one for each of its interfaces.
-
-    Raises:
-        MalformedMessageError: the numbers of names and values differ.
-    """
-    interfaces = [one.interface_names for one in message.interface_values]
-    if len(message.joint_names) != len(interfaces) or any(
-        len(names) != len(values) for names, values in zip(interfaces, numbers, strict=True)
-    ):
-        raise MalformedMessageError('not as many values as names')
-    joints = [
-        (joint, dict(zip(names, values, strict=True)))
-        for joint, names, values in zip(message.joint_names, interfaces, numbers, strict=True)
-        if 'position' in names
-    ]
-    columns = [[values.get(one, np.nan) for _, values in joints] for one in QUANTITIES]
-    return tuple(joint for joint, _ in joints), np.array(columns)
 
 
 def _odometry(layout: Layout, message: Odometry) -> Callable[[bytes], OdometryValues]:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -123,8 +123,7 @@ def requested_state(
         stamp = time_message(latest.time)
         velocity_known = bool(given.q_index) or not latest.velocity_missing
         effort_known = bool(given.q_index) or not latest.effort_missing
-    q[given.q_index] = given.position
-    v[given.v_index], effort[given.v_index] = given.velocity, given.effort
+    q[given.q_index], v[given.v_index], effort[given.v_index] = given.values
     if base is not None:
         base_q, base_v = base
         q[: len(base_q)], v[: len(base_v)] = base_q, base_v
@@ -147,18 +146,16 @@ class GivenJoints(NamedTuple):
     Attributes:
         names: all names of the request, also those of joints without a coordinate.
         q_index, v_index: indices into q and v of the n joints that have a coordinate.
-        position, velocity, effort: values (n) of these joints; 0 where the request gives none.
+        values: positions, velocities and efforts (3, n) of these; 0 where the request gives none.
     """
 
-    names: tuple[str, ...] = ()
-    q_index: Sequence[int] = ()
-    v_index: Sequence[int] = ()
-    position: Array | float = 0.0
-    velocity: Array | float = 0.0
-    effort: Array | float = 0.0
+    names: tuple[str, ...]
+    q_index: Sequence[int]
+    v_index: Sequence[int]
+    values: Array
 
 
-NO_JOINTS = GivenJoints((), [], [])
+NO_JOINTS = GivenJoints((), [], [], np.zeros((3, 0)))
 
 
 def given_joints(state: JointState, buffer: StateBuffer, argument: str) -> GivenJoints:
@@ -174,14 +171,13 @@ def given_joints(state: JointState, buffer: StateBuffer, argument: str) -> Given
         UnknownJointError: the robot does not have a named joint.
     """
     names = state.name
-    further = {'velocity': state.velocity, 'effort': state.effort}
-    if not (names or state.position or any(further.values())):
+    given = {'position': state.position, 'velocity': state.velocity, 'effort': state.effort}
+    if not (names or any(given.values())):
         return NO_JOINTS
-    position = one_each(f'{argument}.position', names, state.position)
-    rates = [
-        one_each(f'{argument}.{field}', names, values) if values else np.zeros(len(names))
-        for field, values in further.items()
-    ]
+    values = np.zeros((3, len(names)))
+    for row, (field, numbers_of_field) in zip(values, given.items(), strict=True):
+        if numbers_of_field or field == 'position':
+            row[:] = one_each(f'{argument}.{field}', names, numbers_of_field)
     q_indices, v_indices = buffer.robot.joint_q_indices, buffer.robot.joint_v_indices
     columns = [i for i, name in enumerate(names) if name in q_indices]
     knows = q_indices.__contains__ if len(columns) == len(names) else buffer.knows
@@ -190,7 +186,7 @@ def given_joints(state: JointState, buffer: StateBuffer, argument: str) -> Given
         tuple(names),
         [q_indices[names[i]] for i in columns],
         [v_indices[names[i]] for i in columns],
-        *[values[columns] for values in (position, *rates)],
+        values[:, columns],
     )
 
 
@@ -287,22 +283,19 @@ def given_base(
 # --- inverse kinematics -------------------------------------------------------------------------
 
 
-def search_options(
-    request: Any, tolerances: Mapping[str, float], buffer: StateBuffer, seed: Array
-) -> dict[str, Any]:
+def search_options(request: Any, buffer: StateBuffer, seed: Array) -> dict[str, Any]:
     """Return the options of a search, as of ``Robot.all_inverse_kinematics``.
 
     Args:
         request: request of inverse kinematics.
-        tolerances: defaults of the node for position_tolerance [m] and rotation_tolerance [rad].
         buffer: latest data of the robot's joints.
         seed: configuration from which the search starts (nq).
 
     Raises:
         DynamicsRosError: an option is invalid.
     """
-    options: dict[str, Any] = {'position_only': request.position_only, **tolerances}
-    for name in (*tolerances, 'min_separation'):
+    options: dict[str, Any] = {'position_only': request.position_only}
+    for name in ('position_tolerance', 'rotation_tolerance', 'min_separation'):
         value = getattr(request, name)
         if not 0.0 <= value < math.inf:
             raise InvalidArgumentError(name, f'{value}', 'a positive number, or 0 for the default')
@@ -334,7 +327,7 @@ def _posture(request: Any, buffer: StateBuffer, seed: Array) -> Array | str | No
     posture, state = request.posture, request.posture_state
     if posture == request.POSTURE_GIVEN:
         q, given = seed.copy(), given_joints(state, buffer, 'posture_state')
-        q[given.q_index] = given.position
+        q[given.q_index] = given.values[0]
         return q
     if state.name:
         raise InvalidArgumentError(

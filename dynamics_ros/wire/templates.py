@@ -39,7 +39,7 @@ class Template:
                 serializes messages in another way.
         """
         data = serialize_message(prototype)
-        layout = Layout.of(data, prototype)
+        layout = Layout(data, prototype)
         fields = [layout.numbers(path) for path in paths]
         # Padded so that the body is aligned to 8 bytes, as float64 arrays have to be.
         buffer = bytearray(8 - ENCAPSULATION) + bytearray(layout.size)
@@ -90,7 +90,8 @@ class Message:
     """Content of an output: a message whose names are constant, and the sources of its numbers.
 
     Attributes:
-        current: template of the current names; None before the first use and after ``renew``.
+        made: template of the current names, and the kernels and copies that fill it; None before
+            the first use and after ``renew``.
     """
 
     def __init__(
@@ -109,39 +110,32 @@ class Message:
                 run once for each state.
         """
         self._prototype, self._fields, self._after = prototype, fields, tuple(after)
-        self.current: Template | None = None
-        self._steps: tuple[Step | Copy, ...] = ()
+        self.made: tuple[Template, list[Step | Copy]] | None = None
 
     def renew(self) -> None:
         """Discard the template, because names or lengths have changed."""
-        self.current = None
+        self.made = None
 
-    @property
-    def template(self) -> Template:
-        """Template of the current names, a new object after ``renew``.
+    def make(self) -> tuple[Template, list[Step | Copy]]:
+        """Return ``made``, which is made first if it is None.
 
         Raises:
             LayoutError: a field is not in the message.
         """
-        if self.current is None:
+        if self.made is None:
             fields = self._fields() if callable(self._fields) else self._fields
             targets = [(path,) if isinstance(path, str) else path for path in fields]
             template = Template(self._prototype(), [path for paths in targets for path in paths])
             numbers = iter(template.numbers)
-            steps: list[Step | Copy] = []
+            steps: list[Step | Copy] = [*self._after]
             for paths, source in zip(targets, fields.values(), strict=True):
                 outputs = tuple(next(numbers) for _ in paths)
                 if isinstance(source, Evaluate):
                     steps.append(Step(*source, outputs))
                 else:
                     steps += _copies(source, *outputs)
-            self.current, self._steps = template, (*self._after, *steps)
-        return self.current
-
-    @property
-    def steps(self) -> tuple[Step | Copy, ...]:
-        """Kernels and copies that fill ``template``."""
-        return self._steps if self.template else ()
+            self.made = template, steps
+        return self.made
 
 
 class Filling:
@@ -160,12 +154,12 @@ class Filling:
         self._make()
 
     def _make(self) -> None:
-        self.templates = [message.template for message in self._messages]
+        self._made = [message.make() for message in self._messages]
+        self.templates = [template for template, _ in self._made]
         self.stamps = [place for one in self.templates for place in one.stamps]
         self.packed = [one.packed for one in self.templates]
         # Keyed by identity, because steps contain arrays, which cannot be compared with ==.
-        steps = {id(step): step for message in self._messages for step in message.steps}
-        self._program = Program([*steps.values()])
+        self._program = Program([*{id(x): x for _, steps in self._made for x in steps}.values()])
         self.final = self._program.final
 
     def fill(self) -> None:
@@ -174,8 +168,8 @@ class Filling:
         Raises:
             Exception: the error of the first kernel that refuses its numbers.
         """
-        for message, template in zip(self._messages, self.templates, strict=True):
-            if message.current is not template:  # names have changed
+        for message, made in zip(self._messages, self._made):
+            if message.made is not made:  # names have changed
                 self._make()
                 break
         if not self._program.run():

@@ -15,9 +15,9 @@ from dynamics_ros.errors import InvalidArgumentError, ModelError
 from dynamics_ros.nodes.robot_request import (
     GRAVITY_RATE,
     PAYLOAD_RATE,
-    DescriptionFile,
     RobotRequest,
     approached,
+    description_path,
     make_robot,
     read_description,
 )
@@ -68,9 +68,10 @@ def test_a_robot_of_a_file(tmp_path, monkeypatch, name, text, arguments, joints,
     pytest.importorskip(package)
     (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)
-    file = DescriptionFile.of(name, arguments)
+    values = replace(PYTHON, robot_description_file=name, robot_description_arguments=arguments)
+    file = description_path(values)
     monkeypatch.chdir('/')
-    built = make_robot(RobotRequest(PYTHON, file))
+    built = make_robot(RobotRequest(values, file))
     assert built.robot.joint_names == (joints or make_robot(ARM).robot.joint_names)
     assert built.description.folder == tmp_path
     assert built.description.urdf.lstrip().startswith('<') == (package != 'mujoco')
@@ -88,9 +89,8 @@ def test_a_robot_of_a_file(tmp_path, monkeypatch, name, text, arguments, joints,
 def test_the_error_of_a_file_names_the_parameter(tmp_path, name, text, words):
     if text is not None:
         (tmp_path / name).write_text(text)
-    file = DescriptionFile.of(str(tmp_path / name), ())
     with pytest.raises(ModelError, match=f'^robot_description_file: .*{words}'):
-        make_robot(RobotRequest(PYTHON, file))
+        make_robot(RobotRequest(PYTHON, tmp_path / name))
 
 
 BOUNDED = replace(PYTHON, largest_payload=2.0)

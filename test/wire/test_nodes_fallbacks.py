@@ -60,10 +60,14 @@ import sys
 sys.modules['rclpy.experimental'] = None
 """,
     'messages': """
+import itertools
 from dynamics_ros.wire import cdr, templates
 class Unknown(cdr.Layout):
-    def of(*_):
-        raise cdr.LayoutError('encapsulation of another middleware')
+    calls = itertools.count()
+    def __init__(self, data, message):
+        if next(self.calls) % 2 == 0:
+            raise cdr.LayoutError('encapsulation of another middleware')
+        super().__init__(data, message)
 cdr.Layout = Unknown
 """,
     'rclpy': """

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import ExitStack
 
 import pytest
@@ -19,6 +20,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from dynamics_ros.errors import InvalidArgumentError, printable
+from dynamics_ros.nodes.reporting import LIBRARY, LibraryLog, NodeLog
 from dynamics_ros_msgs.msg import Payload
 from dynamics_ros_msgs.srv import ComputeJacobian, SetPayload
 
@@ -39,6 +41,21 @@ def test_what_comes_from_outside_becomes_one_printable_line(text):
     assert told.isprintable()
     assert len(told) < 10_000
     assert str(InvalidArgumentError('name', text, 'another')).isprintable()
+
+
+def test_the_library_logs_with_any_severity_in_any_order(capfd):
+    handler = LibraryLog(NodeLog(LIBRARY))
+    log = logging.getLogger(LIBRARY)
+    try:
+        for level in (logging.WARNING, logging.ERROR, logging.WARNING):
+            log.log(level, 'level %d', level)
+    finally:
+        logging.captureWarnings(False)
+        log.removeHandler(handler)
+        logging.getLogger('py.warnings').removeHandler(handler)
+    printed = capfd.readouterr().err
+    severities = [line.partition(']')[0] for line in printed.splitlines() if 'level' in line]
+    assert severities == ['[WARN', '[ERROR', '[WARN']
 
 
 # --- nodes --------------------------------------------------------------------------------------

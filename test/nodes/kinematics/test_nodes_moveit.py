@@ -24,7 +24,6 @@ from arm import ARM, NAMES, ROBOT, Q
 from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import Point, PoseStamped
 from numpy.testing import assert_allclose
-from rclpy.node import Node
 from rclpy.parameter import Parameter
 from ros_harness import LATCHED, client, found_by_nodes, occupy, running
 from sensor_msgs.msg import JointState, MultiDOFJointState
@@ -33,6 +32,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from dynamics_ros.collision import Collisions, Obstacle
 from dynamics_ros.nodes.context import RobotContext
+from dynamics_ros.nodes.guarded_node import GuardedNode
 from dynamics_ros.nodes.inverse_kinematics import Code
 from dynamics_ros.nodes.kinematics_node import Kinematics
 from dynamics_ros.nodes.process import make_executor
@@ -54,7 +54,7 @@ def node():
     rclpy.init(domain_id=DOMAIN)
     given = {'robot_description': ARM, 'frames': ['tool0']}
     overrides = [Parameter(name, value=value) for name, value in given.items()]
-    one = Node('kinematics_node', parameter_overrides=overrides)
+    one = GuardedNode('kinematics_node', parameter_overrides=overrides)
     context = RobotContext(one)
     part = Kinematics(one, context)
     context.components.append(part)

@@ -14,18 +14,12 @@ import yaml
 
 pytest.importorskip('rclpy')
 
-import dataclasses
-import time
-from itertools import pairwise
 
-import numpy as np
 import rclpy
 from node_parameters import SECTIONS
 from rcl_interfaces.msg import Parameter as ParameterMessage
 from rcl_interfaces.srv import GetParameters, ListParameters, SetParameters
-from rclpy.node import Node
 from rclpy.parameter import (
-    Parameter,
     get_parameter_value,
     parameter_dict_from_yaml_file,
     parameter_value_to_python,
@@ -36,13 +30,14 @@ from urdf_texts import pendulum
 
 from dynamics_ros.calibration.outputs import parameters_text
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.nodes.parameters import PERIOD, ParameterSet
+from dynamics_ros.nodes.guarded_node import GuardedNode
+from dynamics_ros.nodes.parameters import ParameterSet
 from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.parameters.impedance import ImpedanceParameters
 from dynamics_ros.parameters.robot import REMOVED, RobotParameters
 from dynamics_ros.parameters.servo import ServoParameters
 from dynamics_ros.parameters.simulator import SimulatorParameters
-from dynamics_ros.settings import NUMBERS, declared, parameter
+from dynamics_ros.settings import NUMBERS, declared
 from dynamics_ros.wire.conversions import topic_names
 
 DOMAIN = 51
@@ -119,7 +114,7 @@ def test_a_calibration_is_one_file_whose_values_come_after_those_that_are_given(
         arguments = ['--ros-args', '-p', f'calibration_file:={path}', '-p', 'effort.scale:=[2.0]']
         rclpy.init(args=arguments, domain_id=DOMAIN)
         try:
-            node = Node('contact_node')
+            node = GuardedNode('contact_node')
             yield ParameterSet(node, ContactParameters)
             node.destroy_node()
         finally:
@@ -323,34 +318,3 @@ def test_the_parameter_robot_description_wins_over_the_topic(ros):
         ros.wait_for(lambda: ros.status('wins/dynamics_node').hardware_id == 'given')
         assert "robot 'told'" not in process.printed
         assert '1 degree of freedom' in process.printed
-
-
-@dataclasses.dataclass(frozen=True)
-class Example:
-    rate: float = parameter(1.0, 'a rate', minimum=0.0, maximum=10.0)
-    weights: tuple[float, ...] = parameter((1.0,), 'weights', sizes=(1, 3), may_be_infinite=True)
-    mode: str = parameter('fast', 'a mode', choices=('fast', 'slow'))
-    on: bool = parameter(False, 'a switch')
-    count: int = parameter(3, 'a number', minimum=1, maximum=10)
-
-
-@pytest.mark.ros
-def test_changes_in_quick_succession_reach_listeners_together():
-    """Each call may rebuild a robot, for which joint states would wait."""
-    with client(DOMAIN) as one:
-        parameters = ParameterSet(one.node, Example)
-        calls = []
-
-        def listen(names):
-            calls.append((time.monotonic(), names, parameters.values.rate))
-
-        parameters.add_listener(listen)
-        start = time.monotonic()
-        for rate in np.linspace(2.0, 9.0, 100).tolist():
-            assert one.node.set_parameters([Parameter('rate', value=rate)])[0].successful
-            assert parameters.values.rate == rate
-            assert calls  # a single change is applied at once
-        assert one.node.set_parameters([Parameter('mode', value='slow')])[0].successful
-        one.wait_for(lambda: calls[-1][2] == 9.0 and 'mode' in calls[-1][1])
-        assert len(calls) <= 2 + (time.monotonic() - start) / PERIOD
-        assert all(after - before >= PERIOD for (before, *_), (after, *_) in pairwise(calls))
