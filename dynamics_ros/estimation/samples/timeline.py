@@ -24,7 +24,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from .moving_base import DEPTH, LONG_AGO, NEVER, BaseSample, MovingBase
+from .moving_base import DEPTH, NEVER, BaseSample, MovingBase
 
 Array = NDArray[np.float64]
 Stamps = NDArray[np.int64]
@@ -67,6 +67,9 @@ shorter."""
 
 JUMP_NS = round(JUMP * 1e9)
 
+LONG_AGO = NEVER + 1
+"""Stamp of values that were received before the clock was set back."""
+
 MIN_OLD_MESSAGES = 3
 """Number of consecutive old messages about the same joints that indicate a jump."""
 
@@ -76,7 +79,6 @@ class Publisher:
 
     Attributes:
         which: (n) its quantities.
-        alone: whether no other publisher has reported any of them.
         samples: stamp [ns] and values (n), the newest first.
         stamp: stamp of its last message that was synchronized [ns].
         interval: usual interval of its stamps [ns]; 0 while unknown.
@@ -86,10 +88,10 @@ class Publisher:
     """
 
     def __init__(self, which: Indices) -> None:
-        self.which, self.reported, self.alone = which, frozenset(which.tolist()), True
+        self.which, self._reported = which, frozenset(which.tolist())
         self.samples: deque[tuple[int, Array]] = deque(maxlen=DEPTH)
-        self.stamp, self.interval, self.count = NEVER, 0.0, 0
-        self.recent = 0.0
+        self.stamp, self.count = NEVER, 0
+        self.interval = self.recent = 0.0
         self.missed: dict[Publisher, int] = {}
 
     def add(self, stamp: int, values: Array) -> None:
@@ -130,55 +132,7 @@ class Publisher:
             and other.interval <= MAX_INTERVAL_RATIO * self.interval
             and abs(self.stamp - other.stamp) <= MAX_APART * self.interval
             and missed <= MAX_MISSED
-            and self.reported.isdisjoint(other.reported)
-        )
-
-
-class ClockJumps:
-    """Backward jumps of the clock.
-
-    Attributes:
-        count: number of jumps.
-        last: stamps before and after the last jump [ns].
-    """
-
-    def __init__(self, size: int) -> None:
-        """Creates a detector for ``size`` quantities."""
-        self.count, self.last = 0, (0, 0)
-        self._in_a_row = np.zeros(size, dtype=np.int64)
-        self._any_old = False
-
-    def received(self, which: Indices) -> None:
-        """Resets the counters of quantities with a current message."""
-        if self._any_old:
-            self._in_a_row[which] = 0
-            self._any_old = bool(self._in_a_row.any())
-
-    def jumped(self, which: Indices, before: int, stamp: int) -> bool:
-        """Whether the clock was set back, to be called for old values.
-
-        Args:
-            which: quantities with old values in a message.
-            before: newest stamp so far [ns].
-            stamp: stamp of the message [ns].
-        """
-        if before - stamp <= JUMP_NS:
-            return False
-        self._in_a_row[which] += 1
-        self._any_old = True
-        if self._in_a_row[which].min() < MIN_OLD_MESSAGES:
-            return False
-        self._in_a_row[:] = 0
-        self.count, self.last = self.count + 1, (before, stamp)
-        return True
-
-    def __str__(self) -> str:
-        """Describes the last jump and the number of jumps."""
-        before, after = self.last
-        times = f'; {self.count} times so far' if self.count > 1 else ''
-        return (
-            f'set back by {(before - after) * 1e-9:.3f} s, from {before * 1e-9:.3f} s to '
-            f'{after * 1e-9:.3f} s{times}'
+            and self._reported.isdisjoint(other._reported)
         )
 
 
@@ -196,7 +150,8 @@ class Timeline:
         moment: time of the last output state [ns].
         due: whether the last message completed a state, at ``moment``.
         dropped: number of messages with a dropped value.
-        jumps: backward jumps of the clock.
+        jumps, last_jump: number of backward jumps of the clock; stamps before and after the last
+            one [ns].
     """
 
     def __init__(self, blank: Array, places: Indices, base: MovingBase) -> None:
@@ -210,14 +165,14 @@ class Timeline:
         size = len(places)
         self.stamps: Stamps = np.full(size, NEVER, dtype=np.int64)
         self.base = base
-        self.changes = 0
+        self.changes = self.dropped = 0
         self.newest = self.moment = NEVER
         self._interval = 0  # between the last complete messages
         self.due = False
-        self.dropped = 0
-        # One additional quantity: the base.
-        self.jumps = ClockJumps(size + 1)
-        self._base_index = np.array([size])
+        self.jumps, self.last_jump = 0, (0, 0)
+        # Consecutive messages with an old value of each quantity, and of the base.
+        self._old = np.zeros(size + 1, dtype=np.int64)
+        self._base = np.array([size])
         self._blank, self._places, self._last = blank, places, blank[places]
         self._publishers: dict[bytes, Publisher] = {}
 
@@ -228,9 +183,8 @@ class Timeline:
             other: the other one.
             mine, theirs: (n) quantities here, and the same ones there.
         """
-        self.newest, self.moment = other.newest, other.moment
-        self.dropped = other.dropped
-        self.jumps.count, self.jumps.last = other.jumps.count, other.jumps.last
+        self.newest, self.moment, self.dropped = other.newest, other.moment, other.dropped
+        self.jumps, self.last_jump = other.jumps, other.last_jump
         self.changes += 1
         self.stamps[mine], self._last[mine] = other.stamps[theirs], other._last[theirs]
         if len(mine) == len(self.stamps) == len(other.stamps) and np.array_equal(mine, theirs):
@@ -245,12 +199,9 @@ class Timeline:
         values = self._last.copy()
         for publisher in self._publishers.values():
             if publisher.samples and publisher.samples[0][0] > time:
-                which, found = publisher.which, publisher.at(time)
-                if not publisher.alone:
-                    own = self.stamps[which] == publisher.samples[0][0]
-                    own &= np.isfinite(found)
-                    which, found = which[own], found[own]
-                values[which] = found
+                which, past = publisher.which, publisher.at(time)
+                own = (self.stamps[which] == publisher.samples[0][0]) & np.isfinite(past)
+                values[which[own]] = past[own]
         result = self._blank.copy()
         result[self._places] = values
         return result
@@ -262,80 +213,60 @@ class Timeline:
         self.newest = self.moment = stamp
         self.due = True
 
-    def overdue(self) -> NDArray[np.bool_] | None:
-        """Returns the mask (size) of quantities whose next report is late; None if none is."""
-        mask = None
+    def overdue(self) -> NDArray[np.bool_]:
+        """Returns the mask (size) of quantities whose next report is late."""
+        mask = np.zeros(len(self.stamps), dtype=bool)
         for publisher in self._publishers.values():
             if publisher.recent > 0.0:
                 # Of a message, single values may be missing.
                 stamps = self.stamps[publisher.which]
                 late = self.moment - stamps > OVERDUE_AFTER * publisher.recent
-                late &= stamps <= publisher.stamp
-                if late.any():
-                    mask = np.zeros(len(self.stamps), dtype=bool) if mask is None else mask
-                    mask[publisher.which] |= late
+                mask[publisher.which] |= late & (stamps <= publisher.stamp)
         return mask
 
     def store_complete(self, which: Indices, values: Array, stamp: int) -> None:
         """Stores the last of the messages that were recorded by ``skip_to``."""
-        publisher = self.store(which, values, stamp)
+        publisher = self._store(which, values, stamp, which)
         if publisher is not None and self._interval > 0:
-            publisher.stamp, publisher.interval = stamp, self._interval
-            publisher.recent = self._interval
+            publisher.stamp = stamp
+            publisher.interval = publisher.recent = self._interval
 
-    def store(
-        self, which: Indices, values: Array, stamp: int, message: Indices | None = None
+    def _store(
+        self, which: Indices, values: Array, stamp: int, message: Indices
     ) -> Publisher | None:
         """Stores the values of a message, without those that are late; arguments as of ``add``.
 
         Returns:
             The publisher; None if all values are late.
         """
-        whole = values
-        if message is None:
-            message = which
-        else:
-            whole = np.full(len(message), np.nan)
-            whole[np.isin(message, which)] = values
+        before = self.stamps[which]
+        late = before > stamp
+        # A value that was forgotten takes any stamp, so that not all have to be late.
+        if late.any() and self._clock_jumped(which[late], self.newest, stamp):
+            self._set_back()
+            return self._store(which, values, stamp, message)
         key = message.tobytes()
-        publisher = self._publishers.get(key) or self._new_publisher(key, message)
-        samples = publisher.samples
-        if not (publisher.alone and samples and samples[0][0] <= stamp):
-            stamps = self.stamps[which]
-            self.changes += bool((stamps == NEVER).any())
-            late = stamps > stamp
-            # A value that was forgotten takes any stamp, so that not all have to be late.
-            if late.any() and self.jumps.jumped(which[late], self.newest, stamp):
-                self.set_back()
-                return self.store(which, values, stamp, message)
-            if late.all():
-                return None
-            self.dropped += bool(late.any())
-            publisher.add(stamp, whole)
-            which, values = which[~late], values[~late]
-        else:
-            publisher.add(stamp, whole)
-        self.stamps[which], self._last[which] = stamp, values
-        self.jumps.received(which)
+        if key not in self._publishers:
+            if len(self._publishers) >= MAX_PUBLISHERS:
+                self._publishers.clear()
+            self._publishers[key] = Publisher(message)
+        if late.all():
+            return None
+        self.changes += bool((before == NEVER).any())
+        self.dropped += bool(late.any())
+        publisher, sample = self._publishers[key], values
+        if len(which) < len(message):
+            sample = np.full(len(message), np.nan)
+            sample[np.isin(message, which)] = values
+        publisher.add(stamp, sample)
+        which, values = which[~late], values[~late]
+        self.stamps[which], self._last[which], self._old[which] = stamp, values, 0
         return publisher
-
-    def _new_publisher(self, key: bytes, which: Indices) -> Publisher:
-        if len(self._publishers) >= MAX_PUBLISHERS:
-            self._publishers.clear()
-        new = Publisher(which)
-        new.alone = not (self.stamps[which] > LONG_AGO).any()
-        for other in self._publishers.values():
-            if not new.reported.isdisjoint(other.reported):
-                new.alone = other.alone = False
-        self._publishers[key] = new
-        return new
 
     def forget(self, which: Indices) -> None:
         """Removes the values of some quantities; each is that of ``blank`` again."""
         self.changes += 1
         self.stamps[which], self._last[which] = NEVER, self._blank[self._places[which]]
-        for publisher in self._publishers.values():
-            publisher.alone = False
 
     def add(
         self, which: Indices, values: Array, stamp: int, message: Indices | None = None
@@ -349,7 +280,7 @@ class Timeline:
             message: quantities in the message, which contain ``which`` in the same order, if not
                 all are known.
         """
-        publisher = self.store(which, values, stamp, message)
+        publisher = self._store(which, values, stamp, which if message is None else message)
         if publisher is None:
             self.dropped += 1
             return
@@ -374,24 +305,52 @@ class Timeline:
             alone: whether the robot has no joints, so that the sample completes a state.
         """
         if not self.base.add(sample):
-            if not self.jumps.jumped(self._base_index, self.base.stamp, sample.stamp):
+            if not self._clock_jumped(self._base, self.base.stamp, sample.stamp):
                 self.dropped += 1
                 return False
-            if alone:
-                self.set_back()
-            else:  # joints and base may be stamped by different clocks
-                self.base.set_back()
+            # Joints and base may be stamped by different clocks.
+            self.base.samples.clear()
             self.base.add(sample)
-        self.jumps.received(self._base_index)
+            if alone:
+                self.moment = NEVER
+        self._old[-1] = 0
         if alone:
             self.newest = sample.stamp
             self._advance(sample.stamp)
         return True
 
-    def set_back(self) -> None:
+    def _clock_jumped(self, which: Indices, before: int, stamp: int) -> bool:
+        """Whether the clock was set back, to be called for old values of a message.
+
+        Args:
+            which: quantities with old values.
+            before: newest stamp so far [ns].
+            stamp: stamp of the message [ns].
+        """
+        if before - stamp <= JUMP_NS:
+            return False
+        self._old[which] += 1
+        if self._old[which].min() < MIN_OLD_MESSAGES:
+            return False
+        self._old[:] = 0
+        self.jumps, self.last_jump = self.jumps + 1, (before, stamp)
+        return True
+
+    def describe_jumps(self) -> str:
+        """Describes the last backward jump of the clock, and the number of jumps."""
+        if not self.jumps:
+            return 'never set back'
+        before, after = self.last_jump
+        times = f'; {self.jumps} times so far' if self.jumps > 1 else ''
+        return (
+            f'set back by {(before - after) * 1e-9:.3f} s, from {before * 1e-9:.3f} s to '
+            f'{after * 1e-9:.3f} s{times}'
+        )
+
+    def _set_back(self) -> None:
         """Marks all samples as old after the clock was set back, so that any stamp is newer."""
         self.stamps[self.stamps != NEVER] = LONG_AGO
-        self.base.set_back()
+        self.base.samples.clear()
         self._publishers.clear()
         self.newest = self.moment = NEVER
 
