@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.algorithms.joint_friction import smooth_sign
 from dynamics_ros.reasons import Explanation, Names, Reason
 
 from . import contact_estimators as estimators
@@ -21,7 +20,7 @@ from .external_torques import ExternalTorques, index_of
 from .observers import IGNORED, RESTARTS, UPDATED
 from .samples.robot_state import RobotState, describe_not_finite
 from .tare import Tare
-from .uncertainty.residual_watch import CHECK_EVERY, ResidualWatch
+from .uncertainty.residual_watch import CHECK_EVERY, FrictionAdaptation, ResidualWatch
 from .uncertainty.thresholds import AT_REST, external_torque_noise, largest_momentum_noise
 from .wrench import WrenchEstimate, moving
 
@@ -88,19 +87,22 @@ class ContactPipeline:
         self.lacking: dict[str, int] = {}
         self._before: RobotState | None = None  # of the last one, while velocities are missing
         model = self.observer.effort_model
-        self.adaptation = estimators.adaptation(robot, values, model)
+        self.adaptation: FrictionAdaptation | None = None
+        if not estimators.adaptation_off(robot, values):
+            share = values.adaptation.share
+            self.adaptation = FrictionAdaptation(model.coulomb, model.stribeck, share)
         self.estimator = estimators.wrench_estimator(robot, values, self.frames)
         self.detector = estimators.detector(robot, values)
         self.feet = estimators.feet(robot, values)
         residuals = estimators.unexplained(robot, values)
-        held = None if residuals is None else residuals.standing
+        held = residuals.standing if residuals else None
         self.effort_check = EffortCheck(robot, model, friction=held)
         self.effort_watch = EffortWatch(robot, model, values.effort.sampling)
         self.residuals = ResidualWatch(robot, model.speeds[0])
         self.checked = self.next_check = 0
         self.uncertain_frames: frozenset[str] = frozenset()
-        self.tare = Tare(robot.nv, max_velocity=AT_REST * model.motion)
         self._at_rest = AT_REST * model.motion
+        self.tare = Tare(robot.nv, max_velocity=self._at_rest)
         self._momentum_noise: Array | None = None
         self._interval, self._stated = FIRST_INTERVAL, np.full(robot.nv, np.inf)
         self.measures = False
@@ -181,23 +183,24 @@ class ContactPipeline:
     def _estimate(self, state: RobotState) -> ExternalTorques | None:
         """Estimates external torques from a plausible state; None if that is impossible."""
         self.unavailable_reason = self.warning = ''
-        v, time, runs = state.v, state.time, self.samples.effort_runs
-        measured = v
+        q, v, effort, time = state.q, state.v, state.effort, state.time
+        watch, runs, measured = self.effort_watch, self.samples.effort_runs, v
         if state.velocity_missing or self.lacking:
             measured, v = self._without_velocity(state)
         checks = self.checks_are_due(time)
-        if self.effort_watch.contradicts(state.q, v, state.effort, runs):
+        if watch.contradicts(q, v, effort, runs):
             self._reject_efforts()
             return None
         if checks:
-            self.effort_check.add(time, state.q, v, state.effort)
-        raw = self.observer.update(time, state.q, measured, state.effort)
-        compared = self._compare(raw, state, v)
+            self.effort_check.add(time, q, v, effort)
+        compared = self._compare(self.observer.update(time, q, measured, effort), state, v)
         if compared is None:
             return None
-        if compared.excess > 0.0 and self._stands_still(v, compared, runs):
-            self._reject_efforts()
-            return None
+        if compared.excess > 0.0:
+            thresholds = self.detector.constants[0] + compared.added
+            if watch.stands_still(v, compared.values, thresholds, runs):
+                self._reject_efforts()
+                return None
         report = self.detector.take(time, compared)
         if checks and not self.lacking and not state.stale:
             self.check_residuals(time, v, compared, report)
@@ -266,11 +269,6 @@ class ContactPipeline:
         # An external push is not part of the load.
         return np.asarray(model.scale * effort + model.offset + raw)
 
-    def _stands_still(self, v: Array, compared: Compared, runs: Array) -> bool:
-        """Whether an apparent contact is caused by efforts that have stopped changing."""
-        thresholds = self.detector.constants[0] + compared.added
-        return self.effort_watch.stands_still(v, compared.values, thresholds, runs)
-
     def checks_are_due(self, stamp: int) -> bool:
         """Whether the slow checks are due at a state [ns], once per ``CHECK_PERIOD``."""
         if self.checked <= stamp < self.next_check:
@@ -285,11 +283,11 @@ class ContactPipeline:
         if self.observer.event in IGNORED:
             return
         values, stated, deviation = compared.values, self._stated, compared.deviation
-        raw = values + self.tare.offset
-        friction, adaptation = raw, self.adaptation
+        raw = friction = values + self.tare.offset
+        adaptation = self.adaptation
         if adaptation is not None:
-            dry = np.array([smooth_sign(*x) for x in zip(v, self.observer.effort_model.speeds[0])])
-            friction = raw - adaptation.change * dry
+            speeds = self.observer.effort_model.speeds[0]
+            friction = raw - adaptation.change * np.tanh(v / speeds)
             if report.state is not NO_CONTACT or compared.excess > 0.0:
                 adaptation.suspect(stamp, raw)
             if adaptation.suspected(stamp):
@@ -298,7 +296,7 @@ class ContactPipeline:
             # Scaled to the deviation that is stated at rest.
             known = np.isfinite(stated) & (deviation > 0.0)
             values = values * np.divide(stated, deviation, np.ones_like(values), where=known)
-        above = 0.0 * raw
+        above = np.zeros_like(raw)
         if not self.values.thresholds.contact:
             # Given thresholds are those of a user, and stay.
             threshold = self.detector.constants[0] + compared.added
@@ -391,17 +389,21 @@ class ContactPipeline:
     def _update_noise(self) -> None:
         """Updates noise levels and thresholds of the estimators for the sample interval."""
         robot, values, residuals = self.robot, self.values, self.residuals
-        of = estimators.joint_values(robot, values)
         if self._momentum_noise is None:
-            self._momentum_noise = largest_momentum_noise(robot, of('effort.velocity_noise'))
+            velocity_noise = estimators.setting(robot, values, 'effort.velocity_noise')
+            self._momentum_noise = largest_momentum_noise(robot, velocity_noise)
         gains = self.observer.noise_gains(self._interval)
-        effort_noise, model_error = of('effort.noise'), estimators.model_error(robot, values)
-        own = external_torque_noise(gains, effort_noise, np.zeros(robot.nv), model_error)
-        excess, increase = residuals.excess, residuals.increase
+        effort_noise = estimators.setting(robot, values, 'effort.noise')
+        own, self._stated = (
+            external_torque_noise(
+                gains, effort_noise, momentum, estimators.model_error(robot, values)
+            )
+            for momentum in (np.zeros(robot.nv), self._momentum_noise)
+        )
         self.estimator.change_noise(own, gains.momentum)
         if self.feet is not None:
             self.feet.change_noise(own, gains.momentum)
-        self._stated = external_torque_noise(gains, effort_noise, self._momentum_noise, model_error)
+        increase = residuals.increase
         contact, collision = estimators.thresholds_of(robot, values, self._stated)
         if not values.thresholds.collision:
             # What is no contact is no collision either.
@@ -410,7 +412,7 @@ class ContactPipeline:
         self.detector.change_thresholds(contact + increase, collision)
         self.detector.change_noise(self._stated, estimators.contact_sigmas(robot, values))
         self.uncertain_frames = frozenset(
-            frame for frame in self.frames if excess[moving(self.robot, (frame,))].any()
+            frame for frame in self.frames if residuals.excess[moving(robot, (frame,))].any()
         )
 
     def update_warning(self, stamp: int) -> None:
@@ -422,19 +424,15 @@ class ContactPipeline:
             if self.adaptation is not None:
                 self.adaptation.update(stamp, residuals.excess_friction())
                 self._apply_friction()
-        self._find_warning(stamp)
+        report = self.effort_check.report
+        if not self.warning:
+            if report is not None and report.advice:
+                zeros = report.verdict is EffortVerdict.ZEROS
+                reason = Reason.EFFORTS_INVALID if zeros else Reason.EFFORTS_UNEXPECTED
+                self.warning = Explanation(reason, report.advice)
+            elif refused := self.samples.recent(stamp):
+                self.warning = Explanation(Reason.OTHER, 'refused: ', refused)
+            elif self.feet is not None and not self.feet.ready:
+                self.warning = NO_KERNEL.format('foot contacts')
         if residuals.advice:
             self.warning = Explanation.joined((self.warning, residuals.advice))
-
-    def _find_warning(self, stamp: int) -> None:
-        if self.warning:
-            return
-        report = self.effort_check.report
-        if report is not None and report.advice:
-            zeros = report.verdict is EffortVerdict.ZEROS
-            reason = Reason.EFFORTS_INVALID if zeros else Reason.EFFORTS_UNEXPECTED
-            self.warning = Explanation(reason, report.advice)
-        elif refused := self.samples.recent(stamp):
-            self.warning = Explanation(Reason.OTHER, 'refused: ', refused)
-        elif self.feet is not None and not self.feet.ready:
-            self.warning = NO_KERNEL.format('foot contacts')
