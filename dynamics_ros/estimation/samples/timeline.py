@@ -54,10 +54,6 @@ MIN_STATE_STEP = 0.5
 """Minimum time between states of alternating publishers as a share of an interval. They produce one
 state per cycle, completed by the later one of the pair with the closer stamps."""
 
-STEP = 1.1
-"""Factor by which the usual interval follows the last one, up or down; it bounds the effect of a
-lost or late message."""
-
 MAX_PUBLISHERS = 16
 """Maximum number of distinguished publishers."""
 
@@ -81,8 +77,6 @@ class Publisher:
         which: (n) its quantities.
         samples: stamp [ns] and values (n), the newest first.
         stamp: stamp of its last message that was synchronized [ns].
-        interval: usual interval of its stamps [ns]; 0 while unknown.
-        recent: mean of the last few, which follows a change at once [ns].
         count: synchronized messages with new stamps, up to ``MIN_MESSAGES``.
         missed: per other publisher, messages of that one since its own last message.
     """
@@ -91,7 +85,6 @@ class Publisher:
         self.which, self._reported = which, frozenset(which.tolist())
         self.samples: deque[tuple[int, Array]] = deque(maxlen=DEPTH)
         self.stamp, self.count = NEVER, 0
-        self.interval = self.recent = 0.0
         self.missed: dict[Publisher, int] = {}
 
     def add(self, stamp: int, values: Array) -> None:
@@ -111,19 +104,17 @@ class Publisher:
                 return (1.0 - share) * values + share * after
         return self.samples[-1][1]
 
+    @property
+    def interval(self) -> float:
+        """Usual interval of its stamps [ns]; 0 while unknown."""
+        count = len(self.samples) - 1
+        return (self.samples[0][0] - self.samples[-1][0]) / count if count > 0 else 0.0
+
     def record(self, stamp: int) -> None:
-        """Updates the interval with a message [ns]."""
+        """Records the stamp of a message [ns]."""
         self.missed.clear()
-        interval = stamp - self.stamp
-        if interval <= 0:
-            return
-        first, self.stamp = self.stamp == NEVER, stamp
-        self.count = min(self.count + 1, MIN_MESSAGES)
-        if not self.interval:
-            self.interval = self.recent = 0.0 if first else interval
-        else:
-            self.recent = 0.5 * (self.recent + interval)
-            self.interval *= STEP if interval > self.interval else 1.0 / STEP
+        if stamp > self.stamp:
+            self.stamp, self.count = stamp, min(self.count + 1, MIN_MESSAGES)
 
     def waits_for(self, other: Publisher, missed: int) -> bool:
         """Whether this publisher waits for another that missed some of its messages."""
@@ -217,10 +208,11 @@ class Timeline:
         """Returns the mask (size) of quantities whose next report is late."""
         mask = np.zeros(len(self.stamps), dtype=bool)
         for publisher in self._publishers.values():
-            if publisher.recent > 0.0:
+            interval = publisher.interval
+            if interval > 0.0:
                 # Of a message, single values may be missing.
                 stamps = self.stamps[publisher.which]
-                late = self.moment - stamps > OVERDUE_AFTER * publisher.recent
+                late = self.moment - stamps > OVERDUE_AFTER * interval
                 mask[publisher.which] |= late & (stamps <= publisher.stamp)
         return mask
 
@@ -229,7 +221,8 @@ class Timeline:
         publisher = self._store(which, values, stamp, which)
         if publisher is not None and self._interval > 0:
             publisher.stamp = stamp
-            publisher.interval = publisher.recent = self._interval
+            publisher.samples.clear()
+            publisher.samples.extend(((stamp, values), (stamp - self._interval, values)))
 
     def _store(
         self, which: Indices, values: Array, stamp: int, message: Indices
