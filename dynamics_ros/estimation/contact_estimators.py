@@ -1,10 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Factories that create the contact estimators from their settings."""
+"""Settings of the contact estimators as their arguments, an entry per velocity."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -13,20 +13,9 @@ from numpy.typing import NDArray
 
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
 
-from .contact.detector import ContactDetector
-from .contact_settings import ContactSettings, EffortSettings, FrictionSettings
+from .contact_settings import ContactSettings, EffortSettings, FrictionSettings, WrenchSettings
 from .effort_model import EffortModel
-from .legged import FootContactEstimator
-from .observers import MAX_GAP, MomentumObserver
-from .samples.robot_state import RobotState
-from .samples.sample_filter import SampleFilter
-from .uncertainty.thresholds import (
-    Unexplained,
-    by_effort_limit,
-    motion_scales,
-    sigmas_for_rate,
-)
-from .wrench import WrenchEstimator
+from .uncertainty.thresholds import Unexplained, by_effort_limit, sigmas_for_rate
 
 if TYPE_CHECKING:
     from dynamics_ros.robot import Robot
@@ -101,16 +90,6 @@ def adaptation_off(robot: Robot, values: ContactSettings) -> str:
     return 'the base moves' if robot.model.root_joint_nv else ''
 
 
-def observer(robot: Robot, values: ContactSettings) -> MomentumObserver:
-    """Creates an observer."""
-    return MomentumObserver(
-        robot,
-        setting(robot, values, 'observer.gain'),
-        effort_model=effort_model(robot, values.effort, values.friction),
-        effort_sampling=values.effort.sampling,
-    )
-
-
 def effort_model(robot: Robot, effort: EffortSettings, friction: FrictionSettings) -> EffortModel:
     """Creates the effort model; empty settings of friction leave that of the description."""
     rows: dict[str, Array] = {}
@@ -130,72 +109,22 @@ def effort_model(robot: Robot, effort: EffortSettings, friction: FrictionSetting
     return model.with_values(**rows)
 
 
-def sample_filter(
-    robot: Robot,
-    values: ContactSettings,
-    consistent: Callable[[RobotState, RobotState], bool],
-) -> SampleFilter:
-    """Creates a sample filter for joint states."""
-    return SampleFilter(
-        robot,
-        velocity_noise=setting(robot, values, 'effort.velocity_noise'),
-        effort_noise=setting(robot, values, 'effort.noise'),
-        effort_scale=setting(robot, values, 'effort.scale', 1.0),
-        motion=motion_scales(robot),
-        max_gap=MAX_GAP,
-        consistent=consistent,
-    )
-
-
-def detector(robot: Robot, values: ContactSettings) -> ContactDetector:
-    """Creates a contact detector; thresholds reflect the model error only until noise is known."""
-    residuals = unexplained(robot, values)
-    return ContactDetector(
-        robot,
-        *thresholds_of(robot, values, model_error(robot, values)),
-        velocity_term=0.0 if residuals else by_effort_limit(robot, MOTION_ERROR),
-        residuals=residuals,
-        velocity_noise=setting(robot, values, 'effort.velocity_noise'),
-    )
-
-
-def wrench_estimator(
-    robot: Robot, values: ContactSettings, frames: Sequence[str]
-) -> WrenchEstimator:
-    """Creates a wrench estimator; it assumes effort noise only until more is known."""
-    wrench, points = values.wrench, None
-    if wrench.reference_points:
-        if len(wrench.reference_points) != 3 * len(frames):
-            raise InvalidArgumentError(
-                'wrench.reference_points',
-                f'{len(wrench.reference_points)} numbers',
-                f'{3 * len(frames)}: x y z for each of {len(frames)} frames',
-            )
-        points = np.reshape(wrench.reference_points, (len(frames), 3))
-    if wrench.expressed_in and wrench.expressed_in not in (*robot.frame_names, robot.root_frame):
-        raise UnknownFrameError('wrench.expressed_in', wrench.expressed_in, robot.frame_names)
-    return WrenchEstimator(
-        robot,
-        frames,
-        effort_noise=setting(robot, values, 'effort.noise'),
-        velocity_noise=setting(robot, values, 'effort.velocity_noise'),
-        expressed_in=wrench.expressed_in or frames,
-        reference_points=points,
-        force_only=wrench.force_only,
-    )
-
-
-def feet(robot: Robot, values: ContactSettings) -> FootContactEstimator | None:
-    """Creates a foot contact estimator; None if no feet are configured."""
-    if not values.feet.frames:
-        return None
-    return FootContactEstimator(
-        robot,
-        values.feet.frames,
-        effort_noise=setting(robot, values, 'effort.noise'),
-        velocity_noise=setting(robot, values, 'effort.velocity_noise'),
-        friction=values.feet.friction,
-    )
+def wrench_options(robot: Robot, settings: WrenchSettings, frames: Sequence[str]) -> dict[str, Any]:
+    """Returns the arguments of ``WrenchEstimator`` that are settings."""
+    points, axes = settings.reference_points, settings.expressed_in
+    if len(points) not in (0, 3 * len(frames)):
+        raise InvalidArgumentError(
+            'wrench.reference_points',
+            f'{len(points)} numbers',
+            f'{3 * len(frames)}: x y z for each of {len(frames)} frames',
+        )
+    if axes and axes not in (*robot.frame_names, robot.root_frame):
+        raise UnknownFrameError('wrench.expressed_in', axes, robot.frame_names)
+    return {
+        'expressed_in': axes or frames,
+        'reference_points': np.reshape(points, (-1, 3)) if points else None,
+        'force_only': settings.force_only,
+    }
 
 
 def per_velocity(

@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,16 +15,23 @@ from numpy.typing import NDArray
 from dynamics_ros.reasons import Explanation, Names, Reason
 
 from . import contact_estimators as estimators
-from .contact.detector import NO_CONTACT, Compared, ContactReport
+from .contact.detector import NO_CONTACT, Compared, ContactDetector, ContactReport
 from .contact_settings import ContactSettings
 from .efforts import EffortCheck, EffortVerdict, EffortWatch
-from .external_torques import ExternalTorques, index_of
-from .observers import IGNORED, RESTARTS, UPDATED
+from .legged import FootContactEstimator
+from .observers import IGNORED, MAX_GAP, RESTARTS, UPDATED, MomentumObserver
 from .samples.robot_state import RobotState, describe_not_finite
+from .samples.sample_filter import SampleFilter
 from .tare import Tare
 from .uncertainty.residual_watch import CHECK_EVERY, FrictionAdaptation, ResidualWatch
-from .uncertainty.thresholds import AT_REST, external_torque_noise, largest_momentum_noise
-from .wrench import WrenchEstimate, moving
+from .uncertainty.thresholds import (
+    AT_REST,
+    by_effort_limit,
+    external_torque_noise,
+    largest_momentum_noise,
+    motion_scales,
+)
+from .wrench import WrenchEstimate, WrenchEstimator, moving
 
 if TYPE_CHECKING:
     from dynamics_ros.robot import Robot
@@ -40,6 +49,20 @@ CHECK_PERIOD = 100_000_000
 """Time between two samples of the slow checks, of efforts, residuals and friction [ns]."""
 
 NO_KERNEL = '{} are published once their kernel is compiled'
+
+
+class ExternalTorques(NamedTuple):
+    """External torques and contact at a state.
+
+    Attributes:
+        values: (nv) tared external torques.
+        report: the contact state.
+        deviation: (nv) deviation of the values without contact at this state, if calibrated.
+    """
+
+    values: Array
+    report: ContactReport
+    deviation: Array | None = None
 
 
 class ContactPipeline:
@@ -77,31 +100,55 @@ class ContactPipeline:
         self.joint_names = tuple(robot.joint_v_indices)
         self.joint_indices = index_of([*robot.joint_v_indices.values()])
         self.unavailable_reason = self.warning = ''
+        setting = partial(estimators.setting, robot, values)
+        noise: dict[str, Any] = {
+            'effort_noise': setting('effort.noise'),
+            'velocity_noise': setting('effort.velocity_noise'),
+        }
+        residuals = estimators.unexplained(robot, values)
+        motion = motion_scales(robot)
         # In a cycle of references, a replaced robot would wait for the garbage collector.
         weak = weakref.proxy(self)
-        self.samples = estimators.sample_filter(
-            robot, values, lambda *states: weak._explains(*states)
+        self.samples = SampleFilter(
+            robot,
+            **noise,
+            effort_scale=setting('effort.scale', 1.0),
+            motion=motion,
+            max_gap=MAX_GAP,
+            consistent=lambda *states: weak._explains(*states),
         )
         self.estimated_state: RobotState | None = None
-        self.observer = estimators.observer(robot, values)
+        model = estimators.effort_model(robot, values.effort, values.friction)
+        gain, sampling = setting('observer.gain'), values.effort.sampling
+        self.observer = MomentumObserver(robot, gain, effort_model=model, effort_sampling=sampling)
         self.lacking: dict[str, int] = {}
         self._before: RobotState | None = None  # of the last one, while velocities are missing
-        model = self.observer.effort_model
         self.adaptation: FrictionAdaptation | None = None
         if not estimators.adaptation_off(robot, values):
             share = values.adaptation.share
             self.adaptation = FrictionAdaptation(model.coulomb, model.stribeck, share)
-        self.estimator = estimators.wrench_estimator(robot, values, self.frames)
-        self.detector = estimators.detector(robot, values)
-        self.feet = estimators.feet(robot, values)
-        residuals = estimators.unexplained(robot, values)
+        options = estimators.wrench_options(robot, values.wrench, self.frames)
+        self.estimator = WrenchEstimator(robot, self.frames, **noise, **options)
+        # Thresholds reflect the model error only until noise is known.
+        model_error = estimators.model_error(robot, values)
+        self.detector = ContactDetector(
+            robot,
+            *estimators.thresholds_of(robot, values, model_error),
+            velocity_term=0.0 if residuals else by_effort_limit(robot, estimators.MOTION_ERROR),
+            residuals=residuals,
+            velocity_noise=noise['velocity_noise'],
+        )
+        self.feet: FootContactEstimator | None = None
+        if values.feet.frames:
+            friction = values.feet.friction
+            self.feet = FootContactEstimator(robot, values.feet.frames, **noise, friction=friction)
         held = residuals.standing if residuals else None
         self.effort_check = EffortCheck(robot, model, friction=held)
-        self.effort_watch = EffortWatch(robot, model, values.effort.sampling)
+        self.effort_watch = EffortWatch(robot, model, sampling)
         self.residuals = ResidualWatch(robot, model.speeds[0])
         self.checked = self.next_check = 0
         self.uncertain_frames: frozenset[str] = frozenset()
-        self._at_rest = AT_REST * model.motion
+        self._at_rest = AT_REST * motion
         self.tare = Tare(robot.nv, max_velocity=self._at_rest)
         self._momentum_noise: Array | None = None
         self._interval, self._stated = FIRST_INTERVAL, np.full(robot.nv, np.inf)
@@ -236,11 +283,8 @@ class ContactPipeline:
     def _explains(self, *states: RobotState) -> bool:
         """Whether the second of two states is explained better with the first one."""
         lacking = [self.robot.joint_v_indices[name] for name in self.lacking]
-        velocities = [x.v.copy() for x in states]
-        for v in velocities:
-            v[lacking] = 0.0
-        samples = [(x.time, x.q, v, x.effort) for x, v in zip(states, velocities, strict=True)]
-        return self.observer.explains(*samples)
+        kept = ~np.isin(np.arange(self.robot.nv), lacking)
+        return self.observer.explains(*(x._replace(v=x.v * kept) for x in states))
 
     def _compare(self, raw: Array, state: RobotState, v: Array) -> Compared | None:
         """Compares the observer's output ``raw`` with the thresholds."""
@@ -362,14 +406,11 @@ class ContactPipeline:
 
     def compile(self, *, wait: bool = False) -> None:
         """Compiles the kernels; unless ``wait`` is set, a large one may finish later."""
-        robot = self.robot
-        robot.kernel('observer_step', self.values.effort.sampling)
-        robot.kernel('sample_departure')
-        robot.kernel('gravity')
+        self.robot.kernel('gravity')
         self.estimator.compile(wait=wait)
         if self.feet is not None:
             self.feet.compile(wait=wait)
-            robot.kernel('torque_on_bodies')
+            self.robot.kernel('torque_on_bodies')
         self._update_noise()
 
     @property
@@ -436,3 +477,10 @@ class ContactPipeline:
                 self.warning = NO_KERNEL.format('foot contacts')
         if residuals.advice:
             self.warning = Explanation.joined((self.warning, residuals.advice))
+
+
+def index_of(places: Sequence[int]) -> Any:
+    """Returns an array index for these entries: a slice, which needs no copy, if possible."""
+    first = places[0] if places else 0
+    in_a_row = list(places) == list(range(first, first + len(places)))
+    return slice(first, first + len(places)) if in_a_row else np.array(places, dtype=np.intp)

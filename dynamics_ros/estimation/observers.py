@@ -28,6 +28,7 @@ from dynamics_ros.multibody.arguments import check_positive, per_entry
 from dynamics_ros.reasons import Explanation, Figure, Reason
 
 from .effort_model import EffortModel
+from .samples.robot_state import RobotState
 from .uncertainty.thresholds import NoiseGains, noise_gains
 
 if TYPE_CHECKING:
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
 
 Vector = NDArray[np.float64]
 Stamps = NDArray[np.int64]
-Sample = tuple[int, Vector, Vector, Vector]
-"""Stamp [ns], configuration, velocity, effort as reported."""
-
 
 GAIN = 75.0
 """Default K [1/s]. A step shows 1 - exp(-K t) after a time t, enough to see 10 N at the hand within
@@ -350,19 +348,21 @@ class MomentumObserver:
         tau: Vector = self.robot.kernel('torque_on_bodies').call(q, v, effort, self.settings)
         return tau
 
-    def explains(self, first: Sample, second: Sample) -> bool:
-        """Whether assuming the first sample to be true reduces the external torque at the second.
+    def explains(self, first: RobotState, second: RobotState) -> bool:
+        """Whether assuming the first state to be true reduces the external torque at the second.
 
         The state does not change.
         """
 
-        def change(*samples: Sample) -> float:
+        def change(*states: RobotState) -> float:
             stamp, memory = self.stamp, self.memory
-            for time, q, v, effort in samples:
-                if stamp is None or self._robot_changed or not 0 < time - stamp <= self._max_gap_ns:
+            for x in states:
+                if self._robot_changed or stamp is None:
                     return 0.0
-                interval, stamp = (time - stamp) * 1e-9, time
-                _, memory = self.kernel.call(q, v, effort, memory, interval, self.settings)
+                if not 0 < x.time - stamp <= self._max_gap_ns:
+                    return 0.0
+                interval, stamp = (x.time - stamp) * 1e-9, x.time
+                _, memory = self.kernel.call(x.q, x.v, x.effort, memory, interval, self.settings)
             return float(np.abs(memory[0] - self.memory[0]).max())
 
         return change(first, second) < change(second)

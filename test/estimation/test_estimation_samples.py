@@ -18,11 +18,14 @@ from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation import SampleFilter
-from dynamics_ros.estimation.samples.moving_base import ALIGNED, DEPTH, BaseSample, MovingBase
 from dynamics_ros.estimation.samples.timeline import (
+    ALIGNED,
+    DEPTH,
     JUMP_NS,
     MAX_MISSED,
     MIN_OLD_MESSAGES,
+    BaseSample,
+    MovingBase,
     Timeline,
 )
 

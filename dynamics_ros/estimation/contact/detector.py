@@ -149,6 +149,8 @@ class ContactDetector:
         self._still = np.zeros(robot.nv)
         self.change_thresholds(contact_thresholds, collision_thresholds)
         self._links = _links_behind(robot)
+        self._since: Stamps = np.zeros(0, dtype=np.int64)
+        self._seen, self._quiet_since, self._running = 0, 0, False
         self.reset()
 
     @property

@@ -15,20 +15,23 @@ from dynamics_ros.constraints import PassiveJoints
 from dynamics_ros.errors import InvalidArgumentError, shortened
 from dynamics_ros.robot import Robot
 
-from .moving_base import NEVER, BaseSample, MovingBase
 from .reports import (
     NANOSECONDS,
+    QUANTITIES,
     Array,
+    Indices,
     JointValues,
     OdometryValues,
     PoseValues,
+    RefusedMessage,
+    Selection,
+    Stamps,
     check_odometry,
     floating_base,
     planar_base,
 )
-from .resolution import QUANTITIES, RefusedMessage, Selection
 from .robot_state import RobotState
-from .timeline import OVERDUE_AFTER, Indices, Stamps, Timeline
+from .timeline import NEVER, OVERDUE_AFTER, BaseSample, MovingBase, Timeline
 
 ODOMETRY = 'odom'
 
