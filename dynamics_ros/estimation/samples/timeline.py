@@ -20,8 +20,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +77,51 @@ MIN_OLD_MESSAGES = 3
 """Number of consecutive old messages about the same joints that indicate a jump."""
 
 
+class Samples:
+    """Last samples of one source.
+
+    Attributes:
+        samples: tuples of a stamp [ns] and values, the newest last.
+    """
+
+    def __init__(self) -> None:
+        """Creates it without samples."""
+        self.samples: deque[Any] = deque(maxlen=DEPTH)
+
+    @property
+    def stamp(self) -> int:
+        """Stamp of the newest sample [ns]; ``NEVER`` if there is none."""
+        return int(self.samples[-1][0]) if self.samples else NEVER
+
+    @property
+    def interval(self) -> float:
+        """Usual interval of the samples [ns]; 0 while unknown."""
+        count = len(self.samples) - 1
+        return (self.samples[-1][0] - self.samples[0][0]) / count if count > 0 else 0.0
+
+    def add(self, sample: tuple[Any, ...]) -> bool:
+        """Adds a sample, which replaces one of the same stamp; returns False if it is older."""
+        if sample[0] < self.stamp:
+            return False
+        if sample[0] == self.stamp:
+            self.samples.pop()
+        self.samples.append(sample)
+        return True
+
+    def around(self, time: int) -> tuple[Any, Any, float]:
+        """Returns the samples before and after a time [ns], and the share of the latter.
+
+        Before the oldest and after the newest sample both are that one.
+        """
+        after = self.samples[-1]
+        for before in reversed(self.samples):
+            if before[0] <= time:
+                break
+            after = before
+        share = 0.0 if before is after else (time - before[0]) / (after[0] - before[0])
+        return before, after, share
+
+
 class BaseSample(NamedTuple):
     """Coordinates q of the root joint and its velocity v at a stamp [ns]."""
 
@@ -86,12 +130,8 @@ class BaseSample(NamedTuple):
     v: Array
 
 
-class MovingBase:
-    """Last samples of a moving base, with interpolation in time.
-
-    Attributes:
-        samples: the samples, the newest last.
-    """
+class MovingBase(Samples):
+    """Last samples of a moving base, each a ``BaseSample``."""
 
     def __init__(self, carry: Callable[[Array, Array], Array]) -> None:
         """Creates it without samples.
@@ -99,28 +139,8 @@ class MovingBase:
         Args:
             carry: integrates coordinates by a tangent vector (velocity times time).
         """
+        super().__init__()
         self._carry = carry
-        self.samples: deque[BaseSample] = deque(maxlen=DEPTH)
-
-    @property
-    def stamp(self) -> int:
-        """Stamp of the newest sample [ns]; ``NEVER`` if there is none."""
-        return self.samples[-1].stamp if self.samples else NEVER
-
-    @property
-    def interval(self) -> float:
-        """Usual interval of the samples [ns]; 0 while unknown."""
-        count = len(self.samples) - 1
-        return (self.samples[-1].stamp - self.samples[0].stamp) / count if count > 0 else 0.0
-
-    def add(self, sample: BaseSample) -> bool:
-        """Adds a sample; returns False if it is older than the newest one."""
-        if sample.stamp < self.stamp:
-            return False
-        if sample.stamp == self.stamp:
-            self.samples.pop()
-        self.samples.append(sample)
-        return True
 
     def at(self, time: int) -> tuple[Array, Array]:
         """Returns q and v at a time [ns].
@@ -128,69 +148,37 @@ class MovingBase:
         q is that of the nearest sample, extrapolated by its twist for at most ``ALIGNED``; v is
         interpolated between two samples.
         """
-        after = self.samples[-1]
-        for before in reversed(self.samples):
-            if before.stamp <= time:
-                break
-            after = before
-        v = before.v
-        if before.stamp <= time < after.stamp:
-            v = v + (time - before.stamp) / (after.stamp - before.stamp) * (after.v - v)
-        nearest = before if abs(time - before.stamp) <= abs(after.stamp - time) else after
+        before, after, share = self.around(time)
+        v = before.v + share * (after.v - before.v)
+        nearest = before if share <= 0.5 else after
         elapsed = min(max(time - nearest.stamp, -ALIGNED), ALIGNED)
         return self._carry(nearest.q, elapsed * 1e-9 * nearest.v) if elapsed else nearest.q, v
 
 
-class Publisher:
-    """A publisher of some quantities, and its last samples.
+class Publisher(Samples):
+    """A publisher of some quantities, with the values (n) of its last messages.
 
     Attributes:
         which: (n) its quantities.
-        samples: stamp [ns] and values (n), the newest first.
-        stamp: stamp of its last message that was synchronized [ns].
-        count: synchronized messages with new stamps, up to ``MIN_MESSAGES``.
         missed: per other publisher, messages of that one since its own last message.
     """
 
     def __init__(self, which: Indices) -> None:
+        super().__init__()
         self.which, self._reported = which, frozenset(which.tolist())
-        self.samples: deque[tuple[int, Array]] = deque(maxlen=DEPTH)
-        self.stamp, self.count = NEVER, 0
         self.missed: dict[Publisher, int] = {}
 
-    def add(self, stamp: int, values: Array) -> None:
-        """Adds a sample; it replaces one of the same stamp, and older ones are dropped."""
-        if self.samples and self.samples[0][0] >= stamp:
-            if self.samples[0][0] > stamp:
-                return
-            self.samples.popleft()
-        self.samples.appendleft((stamp, values))
-
     def at(self, time: int) -> Array:
-        """Returns the values (n) at a time before the newest sample [ns]."""
-        for (later, after), (before, values) in pairwise(self.samples):
-            if before <= time:
-                share = (time - before) / (later - before)
-                # values + share (after - values) could overflow in the difference.
-                return (1.0 - share) * values + share * after
-        return self.samples[-1][1]
-
-    @property
-    def interval(self) -> float:
-        """Usual interval of its stamps [ns]; 0 while unknown."""
-        count = len(self.samples) - 1
-        return (self.samples[0][0] - self.samples[-1][0]) / count if count > 0 else 0.0
-
-    def record(self, stamp: int) -> None:
-        """Records the stamp of a message [ns]."""
-        self.missed.clear()
-        if stamp > self.stamp:
-            self.stamp, self.count = stamp, min(self.count + 1, MIN_MESSAGES)
+        """Returns the values (n) at a time [ns]."""
+        (_, earlier), (_, later), share = self.around(time)
+        # earlier + share (later - earlier) could overflow in the difference.
+        values: Array = (1.0 - share) * earlier + share * later
+        return values
 
     def waits_for(self, other: Publisher, missed: int) -> bool:
         """Whether this publisher waits for another that missed some of its messages."""
         return (
-            self.count == other.count == MIN_MESSAGES
+            min(len(self.samples), len(other.samples)) >= MIN_MESSAGES
             and other.interval <= MAX_INTERVAL_RATIO * self.interval
             and abs(self.stamp - other.stamp) <= MAX_APART * self.interval
             and missed <= MAX_MISSED
@@ -260,9 +248,9 @@ class Timeline:
         """
         values = self._last.copy()
         for publisher in self._publishers.values():
-            if publisher.samples and publisher.samples[0][0] > time:
+            if publisher.stamp > time:
                 which, past = publisher.which, publisher.at(time)
-                own = (self.stamps[which] == publisher.samples[0][0]) & np.isfinite(past)
+                own = (self.stamps[which] == publisher.stamp) & np.isfinite(past)
                 values[which[own]] = past[own]
         result = self._blank.copy()
         result[self._places] = values
@@ -291,9 +279,8 @@ class Timeline:
         """Stores the last of the messages that were recorded by ``skip_to``."""
         publisher = self._store(which, values, stamp, which)
         if publisher is not None and self._interval > 0:
-            publisher.stamp = stamp
             publisher.samples.clear()
-            publisher.samples.extend(((stamp, values), (stamp - self._interval, values)))
+            publisher.samples.extend(((stamp - self._interval, values), (stamp, values)))
 
     def _store(
         self, which: Indices, values: Array, stamp: int, message: Indices
@@ -322,7 +309,7 @@ class Timeline:
         if len(which) < len(message):
             sample = np.full(len(message), np.nan)
             sample[np.isin(message, which)] = values
-        publisher.add(stamp, sample)
+        publisher.add((stamp, sample))
         which, values = which[~late], values[~late]
         self.stamps[which], self._last[which], self._old[which] = stamp, values, 0
         return publisher
@@ -349,7 +336,7 @@ class Timeline:
             self.dropped += 1
             return
         self.newest = max(self.newest, stamp)
-        publisher.record(stamp)
+        publisher.missed.clear()
         moment, least = stamp, 0
         for other in self._publishers.values():
             if other is not publisher:
