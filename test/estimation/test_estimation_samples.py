@@ -29,7 +29,7 @@ from dynamics_ros.estimation.samples.timeline import (
     Timeline,
 )
 
-MILLISECOND = 10**6
+MS = 10**6
 SIZE = 7
 
 
@@ -52,7 +52,7 @@ def make(robot, **options):
     return SampleFilter(robot, velocity_noise=1e-3, effort_noise=0.05, **options)
 
 
-def stream(count, noise=0.05, step=MILLISECOND):
+def stream(count, noise=0.05, step=MS):
     """A noisy arm that moves slowly."""
     rng = np.random.default_rng(0)
     for k in range(count):
@@ -64,7 +64,7 @@ def stream(count, noise=0.05, step=MILLISECOND):
 
 def taken(filter, samples):
     """The stamps of what is taken, in ms, for each sample."""
-    return [[one.time // MILLISECOND for one in filter.take(sample)] for sample in samples]
+    return [[one.time // MS for one in filter.take(sample)] for sample in samples]
 
 
 def test_what_is_usual_is_taken_at_once(robot):
@@ -112,7 +112,7 @@ def test_what_is_beyond_all_bounds_is_never_taken_however_long_it_lasts(robot, q
         getattr(sample, quantity)[5] = value
     result = []
     for k, sample in enumerate(samples):
-        result.append([one.time // MILLISECOND for one in filter.take(sample)])
+        result.append([one.time // MS for one in filter.take(sample)])
         # A single one is passed over; of more there is something to say.
         assert bool(filter.problem) == (201 <= k < 210)
         assert not filter.problem or robot.joint_names[5] in filter.problem
@@ -153,7 +153,6 @@ def test_settings_out_of_range_are_refused(robot):
         make(robot, max_gap=0.0)
 
 
-MS = 10**6
 ALL = np.arange(4)
 SLOPE, OFFSET = np.array([1.0, -2.0, 0.5, 3.0]), np.array([0.1, 0.2, 0.3, 0.4])
 
