@@ -93,7 +93,7 @@ class Record:
 
 def write_json(path: Path, records: Iterable[Record]) -> None:
     """Write records as a JSON list, one per line."""
-    lines = ',\n '.join(json.dumps(record.as_dict()) for record in records)
+    lines = ',\n '.join(json.dumps(record.as_dict(), default=float) for record in records)
     path.write_text(f'[{lines}]\n')
 
 

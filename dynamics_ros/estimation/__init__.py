@@ -11,11 +11,10 @@ from dynamics_ros.estimation.contact.location import (
 from dynamics_ros.estimation.contact.surface import Surface, sample_surfaces
 from dynamics_ros.estimation.samples.sample_filter import SampleFilter
 
-from .contact_pipeline import ContactPipeline
+from .contact_pipeline import ContactPipeline, ExternalTorques
 from .contact_settings import ContactSettings
 from .effort_model import EffortModel
 from .efforts import EffortCheck, EffortReport, EffortVerdict, EffortWatch
-from .external_torques import ExternalTorques
 from .legged import FootContactEstimator, FootContacts
 from .observers import MomentumObserver, ObserverEvent
 from .payload_identification import NotIdentifiableError, PayloadEstimate, PayloadIdentifier

@@ -8,7 +8,8 @@ comes in time, and its efforts are surely measured.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +17,7 @@ from numpy.typing import NDArray
 from dynamics_ros.kernels import in_turn
 
 from .contact.detector import Compared, ContactReport
-from .contact_pipeline import CHECK_PERIOD, ContactPipeline
-from .external_torques import Estimates
+from .contact_pipeline import CHECK_PERIOD, Array, ContactPipeline, ExternalTorques
 from .samples.robot_state import RobotState
 from .samples.sample_filter import RUN_ROWS
 from .uncertainty.residual_watch import CHECK_EVERY
@@ -25,6 +25,29 @@ from .uncertainty.residual_watch import CHECK_EVERY
 BLOCK, SINGLE = 256, 16
 """Largest and smallest number of states in a block. After one that is not ordinary as many as the
 latter are estimated one by one: others often follow it."""
+
+
+class Estimates(NamedTuple):
+    """External torques and contact at consecutive states.
+
+    Attributes:
+        states: the n states.
+        values: (n, nv) tared external torques.
+        reports: contact state at each state.
+        deviation: (n, nv) deviation of the values without contact, if calibrated.
+        thresholds: (n, nv) contact thresholds.
+    """
+
+    states: RobotState
+    values: Array
+    reports: Sequence[ContactReport]
+    deviation: Array | None
+    thresholds: Array
+
+    def row(self, i: int) -> ExternalTorques:
+        """Returns the estimates of one state."""
+        deviation = None if self.deviation is None else self.deviation[i]
+        return ExternalTorques(self.values[i], self.reports[i], deviation)
 
 
 def estimates_of(

@@ -1,38 +1,21 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Factories that create the contact estimators from their settings."""
+"""Settings of the contact estimators as their arguments, an entry per velocity."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
 
-from .contact.detector import ContactDetector
-from .contact_settings import (
-    ContactSettings,
-    EffortSettings,
-    FrictionSettings,
-    LoadedFrictionSettings,
-)
+from .contact_settings import ContactSettings, EffortSettings, FrictionSettings, WrenchSettings
 from .effort_model import EffortModel
-from .legged import FootContactEstimator
-from .observers import MAX_GAP, MomentumObserver
-from .samples.robot_state import RobotState
-from .samples.sample_filter import SampleFilter
-from .uncertainty.residual_watch import FrictionAdaptation
-from .uncertainty.thresholds import (
-    Unexplained,
-    by_effort_limit,
-    motion_scales,
-    sigmas_for_rate,
-)
-from .wrench import WrenchEstimator
+from .uncertainty.thresholds import Unexplained, by_effort_limit, sigmas_for_rate
 
 if TYPE_CHECKING:
     from dynamics_ros.robot import Robot
@@ -55,19 +38,21 @@ COLLISION = 0.2
 """Default collision threshold as a share of the effort limit."""
 
 
-def joint_values(robot: Robot, values: ContactSettings) -> Callable[..., Array]:
-    """Returns a function that expands a setting by its dotted name, see ``per_velocity``."""
+def setting(
+    robot: Robot, values: ContactSettings, name: str, base: float | None = None, share: float = 0.0
+) -> Array:
+    """Expands a setting by its dotted name, see ``per_velocity``.
 
-    def of(name: str, base: float | None = None) -> Array:
-        given = attrgetter(name)(values)
+    An empty one is a share of the range of the efforts of each joint.
+    """
+    if given := attrgetter(name)(values):
         return per_velocity(robot, given, name, base)
-
-    return of
+    return by_effort_limit(robot, share) if share else np.zeros(robot.nv)
 
 
 def model_error(robot: Robot, values: ContactSettings) -> Array:
     """Returns the deviation (nv) of the errors of the model at rest [Nm or N]."""
-    return _or_share(robot, values.effort.model_error, 'effort.model_error', MODEL_ERROR)
+    return setting(robot, values, 'effort.model_error', share=MODEL_ERROR)
 
 
 def thresholds_of(robot: Robot, values: ContactSettings, scatter: Array) -> tuple[Array, Array]:
@@ -75,41 +60,26 @@ def thresholds_of(robot: Robot, values: ContactSettings, scatter: Array) -> tupl
     given = values.thresholds
     contact = contact_sigmas(robot, values) * scatter
     if given.contact:
-        contact = per_velocity(robot, given.contact, 'thresholds.contact')
-    collision = _or_share(robot, given.collision, 'thresholds.collision', COLLISION)
-    if not given.collision:
-        collision = np.maximum(collision, 2.0 * contact)
-    return contact, collision
+        contact = setting(robot, values, 'thresholds.contact')
+    collision = setting(robot, values, 'thresholds.collision', share=COLLISION)
+    return contact, collision if given.collision else np.maximum(collision, 2.0 * contact)
 
 
 def contact_sigmas(robot: Robot, values: ContactSettings) -> Array:
     """Returns the contact threshold (nv) in standard deviations."""
-    given = values.thresholds
-    sigmas = SIGMAS
-    if given.false_alarms_per_hour:
-        gain = joint_values(robot, values)('observer.gain')
-        sigmas = sigmas_for_rate(given.false_alarms_per_hour, gain)
-    tail = per_velocity(robot, values.unexplained.tail or (1.0,), 'unexplained.tail')
-    return sigmas * tail
-
-
-def is_calibrated(values: ContactSettings) -> bool:
-    """Whether a calibration of the model error in motion is given."""
-    given = values.unexplained
-    return any((given.speed, given.load, given.reversal, given.standing))
+    sigmas, rate = SIGMAS, values.thresholds.false_alarms_per_hour
+    if rate:
+        sigmas = sigmas_for_rate(rate, setting(robot, values, 'observer.gain'))
+    return sigmas * np.maximum(setting(robot, values, 'unexplained.tail'), 1.0)
 
 
 def unexplained(robot: Robot, values: ContactSettings) -> Unexplained | None:
     """Returns the residual torques in motion; None without a calibration."""
-    if not is_calibrated(values):
+    given = values.unexplained
+    if not any((given.speed, given.load, given.reversal, given.standing)):
         return None
     names = 'speed', 'load', 'reversal', 'standing', 'tail'
-    rows = {
-        name: per_velocity(
-            robot, getattr(values.unexplained, name) or (0.0,), f'unexplained.{name}', base=0.0
-        )
-        for name in names
-    }
+    rows = {name: setting(robot, values, f'unexplained.{name}', base=0.0) for name in names}
     return Unexplained(constant=np.zeros(robot.nv), **rows)
 
 
@@ -120,118 +90,41 @@ def adaptation_off(robot: Robot, values: ContactSettings) -> str:
     return 'the base moves' if robot.model.root_joint_nv else ''
 
 
-def adaptation(
-    robot: Robot, values: ContactSettings, model: EffortModel
-) -> FrictionAdaptation | None:
-    """Creates the adaptation of dry friction; None if it is off, see ``adaptation_off``."""
-    if adaptation_off(robot, values):
-        return None
-    return FrictionAdaptation(model.coulomb, model.stribeck, values.adaptation.share)
-
-
-def observer(robot: Robot, values: ContactSettings) -> MomentumObserver:
-    """Creates an observer."""
-    of = joint_values(robot, values)
-    return MomentumObserver(
-        robot,
-        of('observer.gain'),
-        effort_model=effort_model(robot, values.effort, values.friction),
-        effort_sampling=values.effort.sampling,
-    )
-
-
 def effort_model(robot: Robot, effort: EffortSettings, friction: FrictionSettings) -> EffortModel:
-    """Creates the effort model."""
+    """Creates the effort model; empty settings of friction leave that of the description."""
+    rows: dict[str, Array] = {}
+    groups: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
+        ('effort', effort, ('scale', 'offset', 'rotor_inertia')),
+        ('friction', friction, ('viscous', 'coulomb', 'stribeck', 'load')),
+    )
+    for group, settings, names in groups:
+        for name in names:
+            if given := getattr(settings, name, ()):
+                row = 'load_friction' if name == 'load' else name
+                base = float(name == 'scale')
+                rows[row] = per_velocity(robot, given, f'{group}.{name}', base)
     model = EffortModel.from_robot(
         robot, friction_velocity=friction.velocity, includes_gravity=effort.includes_gravity
     )
-    viscous = coulomb = None
-    if friction.viscous:
-        viscous = per_velocity(robot, friction.viscous, 'friction.viscous', base=0.0)
-    if friction.coulomb:
-        coulomb = per_velocity(robot, friction.coulomb, 'friction.coulomb', base=0.0)
-    load = None
-    if isinstance(friction, LoadedFrictionSettings):
-        load = per_velocity(robot, friction.load, 'friction.load', base=0.0)
-    return model.with_values(
-        scale=per_velocity(robot, effort.scale, 'effort.scale', base=1.0),
-        offset=per_velocity(robot, effort.offset, 'effort.offset', base=0.0),
-        rotor_inertia=per_velocity(robot, effort.rotor_inertia, 'effort.rotor_inertia', base=0.0),
-        viscous=viscous,
-        coulomb=coulomb,
-        stribeck=per_velocity(robot, friction.stribeck, 'friction.stribeck', base=0.0),
-        load_friction=load,
-    )
+    return model.with_values(**rows)
 
 
-def sample_filter(
-    robot: Robot,
-    values: ContactSettings,
-    consistent: Callable[[RobotState, RobotState], bool],
-) -> SampleFilter:
-    """Creates a sample filter for joint states."""
-    of = joint_values(robot, values)
-    return SampleFilter(
-        robot,
-        velocity_noise=of('effort.velocity_noise'),
-        effort_noise=of('effort.noise'),
-        effort_scale=of('effort.scale', 1.0),
-        motion=motion_scales(robot),
-        max_gap=MAX_GAP,
-        consistent=consistent,
-    )
-
-
-def detector(robot: Robot, values: ContactSettings) -> ContactDetector:
-    """Creates a contact detector; thresholds reflect the model error only until noise is known."""
-    return ContactDetector(
-        robot,
-        *thresholds_of(robot, values, model_error(robot, values)),
-        velocity_term=0.0 if is_calibrated(values) else by_effort_limit(robot, MOTION_ERROR),
-        residuals=unexplained(robot, values),
-        velocity_noise=joint_values(robot, values)('effort.velocity_noise'),
-    )
-
-
-def wrench_estimator(
-    robot: Robot, values: ContactSettings, frames: Sequence[str]
-) -> WrenchEstimator:
-    """Creates a wrench estimator; it assumes effort noise only until more is known."""
-    wrench, of = values.wrench, joint_values(robot, values)
-    points = None
-    if wrench.reference_points:
-        if len(wrench.reference_points) != 3 * len(frames):
-            raise InvalidArgumentError(
-                'wrench.reference_points',
-                f'{len(wrench.reference_points)} numbers',
-                f'{3 * len(frames)}: x y z for each of {len(frames)} frames',
-            )
-        points = np.reshape(wrench.reference_points, (len(frames), 3))
-    if wrench.expressed_in and wrench.expressed_in not in (*robot.frame_names, robot.root_frame):
-        raise UnknownFrameError('wrench.expressed_in', wrench.expressed_in, robot.frame_names)
-    return WrenchEstimator(
-        robot,
-        frames,
-        effort_noise=of('effort.noise'),
-        velocity_noise=of('effort.velocity_noise'),
-        expressed_in=wrench.expressed_in or frames,
-        reference_points=points,
-        force_only=wrench.force_only,
-    )
-
-
-def feet(robot: Robot, values: ContactSettings) -> FootContactEstimator | None:
-    """Creates a foot contact estimator; None if no feet are configured."""
-    given, of = values.feet, joint_values(robot, values)
-    if not given.frames:
-        return None
-    return FootContactEstimator(
-        robot,
-        given.frames,
-        effort_noise=of('effort.noise'),
-        velocity_noise=of('effort.velocity_noise'),
-        friction=given.friction,
-    )
+def wrench_options(robot: Robot, settings: WrenchSettings, frames: Sequence[str]) -> dict[str, Any]:
+    """Returns the arguments of ``WrenchEstimator`` that are settings."""
+    points, axes = settings.reference_points, settings.expressed_in
+    if len(points) not in (0, 3 * len(frames)):
+        raise InvalidArgumentError(
+            'wrench.reference_points',
+            f'{len(points)} numbers',
+            f'{3 * len(frames)}: x y z for each of {len(frames)} frames',
+        )
+    if axes and axes not in (*robot.frame_names, robot.root_frame):
+        raise UnknownFrameError('wrench.expressed_in', axes, robot.frame_names)
+    return {
+        'expressed_in': axes or frames,
+        'reference_points': np.reshape(points, (-1, 3)) if points else None,
+        'force_only': settings.force_only,
+    }
 
 
 def per_velocity(
@@ -252,10 +145,3 @@ def per_velocity(
     for joint, value in zip(robot.model.actuated, values, strict=True):
         result[list(joint.v_indices)] = value
     return result
-
-
-def _or_share(robot: Robot, values: tuple[float, ...], name: str, share: float) -> Array:
-    """Returns the given values as (nv), or the default share of the range of efforts."""
-    if values:
-        return per_velocity(robot, values, name)
-    return by_effort_limit(robot, share)

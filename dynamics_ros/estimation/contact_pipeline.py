@@ -5,25 +5,33 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.algorithms.joint_friction import smooth_sign
 from dynamics_ros.reasons import Explanation, Names, Reason
 
 from . import contact_estimators as estimators
-from .contact.detector import NO_CONTACT, Compared, ContactReport
+from .contact.detector import NO_CONTACT, Compared, ContactDetector, ContactReport
 from .contact_settings import ContactSettings
 from .efforts import EffortCheck, EffortVerdict, EffortWatch
-from .external_torques import ExternalTorques, index_of
-from .observers import IGNORED, RESTARTS, UPDATED
+from .legged import FootContactEstimator
+from .observers import IGNORED, MAX_GAP, RESTARTS, UPDATED, MomentumObserver
 from .samples.robot_state import RobotState, describe_not_finite
+from .samples.sample_filter import SampleFilter
 from .tare import Tare
-from .uncertainty.residual_watch import CHECK_EVERY, ResidualWatch
-from .uncertainty.thresholds import AT_REST, external_torque_noise, largest_momentum_noise
-from .wrench import WrenchEstimate, moving
+from .uncertainty.residual_watch import CHECK_EVERY, FrictionAdaptation, ResidualWatch
+from .uncertainty.thresholds import (
+    AT_REST,
+    by_effort_limit,
+    external_torque_noise,
+    largest_momentum_noise,
+    motion_scales,
+)
+from .wrench import WrenchEstimate, WrenchEstimator, moving
 
 if TYPE_CHECKING:
     from dynamics_ros.robot import Robot
@@ -41,6 +49,20 @@ CHECK_PERIOD = 100_000_000
 """Time between two samples of the slow checks, of efforts, residuals and friction [ns]."""
 
 NO_KERNEL = '{} are published once their kernel is compiled'
+
+
+class ExternalTorques(NamedTuple):
+    """External torques and contact at a state.
+
+    Attributes:
+        values: (nv) tared external torques.
+        report: the contact state.
+        deviation: (nv) deviation of the values without contact at this state, if calibrated.
+    """
+
+    values: Array
+    report: ContactReport
+    deviation: Array | None = None
 
 
 class ContactPipeline:
@@ -78,29 +100,56 @@ class ContactPipeline:
         self.joint_names = tuple(robot.joint_v_indices)
         self.joint_indices = index_of([*robot.joint_v_indices.values()])
         self.unavailable_reason = self.warning = ''
+        setting = partial(estimators.setting, robot, values)
+        noise: dict[str, Any] = {
+            'effort_noise': setting('effort.noise'),
+            'velocity_noise': setting('effort.velocity_noise'),
+        }
+        residuals = estimators.unexplained(robot, values)
+        motion = motion_scales(robot)
         # In a cycle of references, a replaced robot would wait for the garbage collector.
         weak = weakref.proxy(self)
-        self.samples = estimators.sample_filter(
-            robot, values, lambda *states: weak._explains(*states)
+        self.samples = SampleFilter(
+            robot,
+            **noise,
+            effort_scale=setting('effort.scale', 1.0),
+            motion=motion,
+            max_gap=MAX_GAP,
+            consistent=lambda *states: weak._explains(*states),
         )
         self.estimated_state: RobotState | None = None
-        self.observer = estimators.observer(robot, values)
+        model = estimators.effort_model(robot, values.effort, values.friction)
+        gain, sampling = setting('observer.gain'), values.effort.sampling
+        self.observer = MomentumObserver(robot, gain, effort_model=model, effort_sampling=sampling)
         self.lacking: dict[str, int] = {}
         self._before: RobotState | None = None  # of the last one, while velocities are missing
-        model = self.observer.effort_model
-        self.adaptation = estimators.adaptation(robot, values, model)
-        self.estimator = estimators.wrench_estimator(robot, values, self.frames)
-        self.detector = estimators.detector(robot, values)
-        self.feet = estimators.feet(robot, values)
-        residuals = estimators.unexplained(robot, values)
-        held = None if residuals is None else residuals.standing
+        self.adaptation: FrictionAdaptation | None = None
+        if not estimators.adaptation_off(robot, values):
+            share = values.adaptation.share
+            self.adaptation = FrictionAdaptation(model.coulomb, model.stribeck, share)
+        options = estimators.wrench_options(robot, values.wrench, self.frames)
+        self.estimator = WrenchEstimator(robot, self.frames, **noise, **options)
+        # Thresholds reflect the model error only until noise is known.
+        model_error = estimators.model_error(robot, values)
+        self.detector = ContactDetector(
+            robot,
+            *estimators.thresholds_of(robot, values, model_error),
+            velocity_term=0.0 if residuals else by_effort_limit(robot, estimators.MOTION_ERROR),
+            residuals=residuals,
+            velocity_noise=noise['velocity_noise'],
+        )
+        self.feet: FootContactEstimator | None = None
+        if values.feet.frames:
+            friction = values.feet.friction
+            self.feet = FootContactEstimator(robot, values.feet.frames, **noise, friction=friction)
+        held = residuals.standing if residuals else None
         self.effort_check = EffortCheck(robot, model, friction=held)
-        self.effort_watch = EffortWatch(robot, model, values.effort.sampling)
+        self.effort_watch = EffortWatch(robot, model, sampling)
         self.residuals = ResidualWatch(robot, model.speeds[0])
         self.checked = self.next_check = 0
         self.uncertain_frames: frozenset[str] = frozenset()
-        self.tare = Tare(robot.nv, max_velocity=AT_REST * model.motion)
-        self._at_rest = AT_REST * model.motion
+        self._at_rest = AT_REST * motion
+        self.tare = Tare(robot.nv, max_velocity=self._at_rest)
         self._momentum_noise: Array | None = None
         self._interval, self._stated = FIRST_INTERVAL, np.full(robot.nv, np.inf)
         self.measures = False
@@ -181,23 +230,24 @@ class ContactPipeline:
     def _estimate(self, state: RobotState) -> ExternalTorques | None:
         """Estimates external torques from a plausible state; None if that is impossible."""
         self.unavailable_reason = self.warning = ''
-        v, time, runs = state.v, state.time, self.samples.effort_runs
-        measured = v
+        q, v, effort, time = state.q, state.v, state.effort, state.time
+        watch, runs, measured = self.effort_watch, self.samples.effort_runs, v
         if state.velocity_missing or self.lacking:
             measured, v = self._without_velocity(state)
         checks = self.checks_are_due(time)
-        if self.effort_watch.contradicts(state.q, v, state.effort, runs):
+        if watch.contradicts(q, v, effort, runs):
             self._reject_efforts()
             return None
         if checks:
-            self.effort_check.add(time, state.q, v, state.effort)
-        raw = self.observer.update(time, state.q, measured, state.effort)
-        compared = self._compare(raw, state, v)
+            self.effort_check.add(time, q, v, effort)
+        compared = self._compare(self.observer.update(time, q, measured, effort), state, v)
         if compared is None:
             return None
-        if compared.excess > 0.0 and self._stands_still(v, compared, runs):
-            self._reject_efforts()
-            return None
+        if compared.excess > 0.0:
+            thresholds = self.detector.constants[0] + compared.added
+            if watch.stands_still(v, compared.values, thresholds, runs):
+                self._reject_efforts()
+                return None
         report = self.detector.take(time, compared)
         if checks and not self.lacking and not state.stale:
             self.check_residuals(time, v, compared, report)
@@ -233,11 +283,8 @@ class ContactPipeline:
     def _explains(self, *states: RobotState) -> bool:
         """Whether the second of two states is explained better with the first one."""
         lacking = [self.robot.joint_v_indices[name] for name in self.lacking]
-        velocities = [x.v.copy() for x in states]
-        for v in velocities:
-            v[lacking] = 0.0
-        samples = [(x.time, x.q, v, x.effort) for x, v in zip(states, velocities, strict=True)]
-        return self.observer.explains(*samples)
+        kept = ~np.isin(np.arange(self.robot.nv), lacking)
+        return self.observer.explains(*(x._replace(v=x.v * kept) for x in states))
 
     def _compare(self, raw: Array, state: RobotState, v: Array) -> Compared | None:
         """Compares the observer's output ``raw`` with the thresholds."""
@@ -266,11 +313,6 @@ class ContactPipeline:
         # An external push is not part of the load.
         return np.asarray(model.scale * effort + model.offset + raw)
 
-    def _stands_still(self, v: Array, compared: Compared, runs: Array) -> bool:
-        """Whether an apparent contact is caused by efforts that have stopped changing."""
-        thresholds = self.detector.constants[0] + compared.added
-        return self.effort_watch.stands_still(v, compared.values, thresholds, runs)
-
     def checks_are_due(self, stamp: int) -> bool:
         """Whether the slow checks are due at a state [ns], once per ``CHECK_PERIOD``."""
         if self.checked <= stamp < self.next_check:
@@ -285,11 +327,11 @@ class ContactPipeline:
         if self.observer.event in IGNORED:
             return
         values, stated, deviation = compared.values, self._stated, compared.deviation
-        raw = values + self.tare.offset
-        friction, adaptation = raw, self.adaptation
+        raw = friction = values + self.tare.offset
+        adaptation = self.adaptation
         if adaptation is not None:
-            dry = np.array([smooth_sign(*x) for x in zip(v, self.observer.effort_model.speeds[0])])
-            friction = raw - adaptation.change * dry
+            speeds = self.observer.effort_model.speeds[0]
+            friction = raw - adaptation.change * np.tanh(v / speeds)
             if report.state is not NO_CONTACT or compared.excess > 0.0:
                 adaptation.suspect(stamp, raw)
             if adaptation.suspected(stamp):
@@ -298,7 +340,7 @@ class ContactPipeline:
             # Scaled to the deviation that is stated at rest.
             known = np.isfinite(stated) & (deviation > 0.0)
             values = values * np.divide(stated, deviation, np.ones_like(values), where=known)
-        above = 0.0 * raw
+        above = np.zeros_like(raw)
         if not self.values.thresholds.contact:
             # Given thresholds are those of a user, and stay.
             threshold = self.detector.constants[0] + compared.added
@@ -364,14 +406,11 @@ class ContactPipeline:
 
     def compile(self, *, wait: bool = False) -> None:
         """Compiles the kernels; unless ``wait`` is set, a large one may finish later."""
-        robot = self.robot
-        robot.kernel('observer_step', self.values.effort.sampling)
-        robot.kernel('sample_departure')
-        robot.kernel('gravity')
+        self.robot.kernel('gravity')
         self.estimator.compile(wait=wait)
         if self.feet is not None:
             self.feet.compile(wait=wait)
-            robot.kernel('torque_on_bodies')
+            self.robot.kernel('torque_on_bodies')
         self._update_noise()
 
     @property
@@ -391,17 +430,21 @@ class ContactPipeline:
     def _update_noise(self) -> None:
         """Updates noise levels and thresholds of the estimators for the sample interval."""
         robot, values, residuals = self.robot, self.values, self.residuals
-        of = estimators.joint_values(robot, values)
         if self._momentum_noise is None:
-            self._momentum_noise = largest_momentum_noise(robot, of('effort.velocity_noise'))
+            velocity_noise = estimators.setting(robot, values, 'effort.velocity_noise')
+            self._momentum_noise = largest_momentum_noise(robot, velocity_noise)
         gains = self.observer.noise_gains(self._interval)
-        effort_noise, model_error = of('effort.noise'), estimators.model_error(robot, values)
-        own = external_torque_noise(gains, effort_noise, np.zeros(robot.nv), model_error)
-        excess, increase = residuals.excess, residuals.increase
+        effort_noise = estimators.setting(robot, values, 'effort.noise')
+        own, self._stated = (
+            external_torque_noise(
+                gains, effort_noise, momentum, estimators.model_error(robot, values)
+            )
+            for momentum in (np.zeros(robot.nv), self._momentum_noise)
+        )
         self.estimator.change_noise(own, gains.momentum)
         if self.feet is not None:
             self.feet.change_noise(own, gains.momentum)
-        self._stated = external_torque_noise(gains, effort_noise, self._momentum_noise, model_error)
+        increase = residuals.increase
         contact, collision = estimators.thresholds_of(robot, values, self._stated)
         if not values.thresholds.collision:
             # What is no contact is no collision either.
@@ -410,7 +453,7 @@ class ContactPipeline:
         self.detector.change_thresholds(contact + increase, collision)
         self.detector.change_noise(self._stated, estimators.contact_sigmas(robot, values))
         self.uncertain_frames = frozenset(
-            frame for frame in self.frames if excess[moving(self.robot, (frame,))].any()
+            frame for frame in self.frames if residuals.excess[moving(robot, (frame,))].any()
         )
 
     def update_warning(self, stamp: int) -> None:
@@ -422,19 +465,22 @@ class ContactPipeline:
             if self.adaptation is not None:
                 self.adaptation.update(stamp, residuals.excess_friction())
                 self._apply_friction()
-        self._find_warning(stamp)
+        report = self.effort_check.report
+        if not self.warning:
+            if report is not None and report.advice:
+                zeros = report.verdict is EffortVerdict.ZEROS
+                reason = Reason.EFFORTS_INVALID if zeros else Reason.EFFORTS_UNEXPECTED
+                self.warning = Explanation(reason, report.advice)
+            elif refused := self.samples.recent(stamp):
+                self.warning = Explanation(Reason.OTHER, 'refused: ', refused)
+            elif self.feet is not None and not self.feet.ready:
+                self.warning = NO_KERNEL.format('foot contacts')
         if residuals.advice:
             self.warning = Explanation.joined((self.warning, residuals.advice))
 
-    def _find_warning(self, stamp: int) -> None:
-        if self.warning:
-            return
-        report = self.effort_check.report
-        if report is not None and report.advice:
-            zeros = report.verdict is EffortVerdict.ZEROS
-            reason = Reason.EFFORTS_INVALID if zeros else Reason.EFFORTS_UNEXPECTED
-            self.warning = Explanation(reason, report.advice)
-        elif refused := self.samples.recent(stamp):
-            self.warning = Explanation(Reason.OTHER, 'refused: ', refused)
-        elif self.feet is not None and not self.feet.ready:
-            self.warning = NO_KERNEL.format('foot contacts')
+
+def index_of(places: Sequence[int]) -> Any:
+    """Returns an array index for these entries: a slice, which needs no copy, if possible."""
+    first = places[0] if places else 0
+    in_a_row = list(places) == list(range(first, first + len(places)))
+    return slice(first, first + len(places)) if in_a_row else np.array(places, dtype=np.intp)

@@ -163,17 +163,15 @@ class EffortModel:
         """
         nv = len(self.scale)
         load = np.zeros(nv) if carried is None else finite_vector('carried', carried, nv)
-        curve = self._curve()
-        torque: Vector = friction_torque(
-            finite_vector('v', v, nv), *curve, self.load_friction, load
-        )
-        return torque
+        velocity = finite_vector('v', v, nv)
+        return np.asarray(friction_torque(velocity, *self._curve, self.load_friction, load))
 
     @property
     def speeds(self) -> tuple[Vector, Vector]:
         """(nv) ``friction_velocity`` and ``stribeck_velocity`` of each joint [rad/s or m/s]."""
         return self.friction_velocity * self.motion, self.stribeck_velocity * self.motion
 
+    @property
     def _curve(self) -> tuple[Vector, Vector, Vector, Vector, Vector]:
         return (self.viscous, self.coulomb, self.stribeck, *self.speeds)
 
@@ -195,5 +193,4 @@ class EffortModel:
         if not self.includes_gravity:
             tau += finite_vector('gravity', np.nan if gravity is None else gravity, nv)
         velocity = finite_vector('v', v, nv)
-        behind: Vector = torque_behind_friction(tau, velocity, *self._curve(), self.load_friction)
-        return behind
+        return np.asarray(torque_behind_friction(tau, velocity, *self._curve, self.load_friction))

@@ -9,9 +9,8 @@ likely other meaning of efforts that do not; an unknown payload or a contact als
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,8 +81,7 @@ DOUBTFUL = (EffortVerdict.UNLOADED, EffortVerdict.OTHER_UNIT, EffortVerdict.UNEX
 """Verdicts that a contact or a particular posture can also cause."""
 
 
-@dataclass(frozen=True)
-class EffortReport:
+class EffortReport(NamedTuple):
     """Result of an effort check.
 
     Attributes:
@@ -112,13 +110,7 @@ class EffortCheck:
             mere mismatch with the weight is taken for a contact or a load and not reported.
     """
 
-    def __init__(
-        self,
-        robot: Robot,
-        model: EffortModel,
-        *,
-        friction: Vector | None = None,
-    ) -> None:
+    def __init__(self, robot: Robot, model: EffortModel, *, friction: Vector | None = None) -> None:
         """Creates a check without samples.
 
         Args:
@@ -133,7 +125,6 @@ class EffortCheck:
             dry = model.coulomb + np.maximum(model.stribeck, 0.0)
             friction = np.where(dry > 0.0, dry, unmeasured_friction(robot, dry))
         self._friction = friction
-        self._max_velocity = AT_REST * model.motion
         self._efforts: list[Vector] = []
         self._begin = self._last = self._next = 0
 
@@ -141,51 +132,46 @@ class EffortCheck:
         """Adds a sample: stamp [ns], configuration, velocity and reported effort."""
         if self._last <= stamp < self._next:
             return
-        if stamp <= self._last or (np.abs(v) > self._max_velocity).any():
+        if stamp <= self._last or _moves(v, self._model):
             self._efforts, self._next = [], 0
         else:
-            if not self._efforts:
-                self._begin = stamp
+            self._begin = self._begin if self._efforts else stamp
             self._efforts.append(effort)
         self._last = stamp
         if len(self._efforts) >= MIN_SAMPLES and stamp - self._begin >= WINDOW:
-            verdict, ratio = self._verdict(q, np.mean(self._efforts, axis=0))
+            report = EffortReport(*self._verdict(q, np.mean(self._efforts, axis=0)))
             self._efforts, self._next = [], stamp + AGAIN
             expected = self.report is not None and self.report.verdict is EffortVerdict.EXPECTED
-            if not (expected and verdict in DOUBTFUL):
-                self.report = EffortReport(verdict, ratio)
+            if not (expected and report.verdict in DOUBTFUL):
+                self.report = report
 
     def _verdict(self, q: Vector, effort: Vector) -> tuple[EffortVerdict, float]:
         """Returns the meaning of mean efforts at rest, and their ratio to the gravity torques."""
-        base = self._robot.model.root_joint_nv
+        base, includes_gravity = self._robot.model.root_joint_nv, self._model.includes_gravity
         gravity, friction = self._robot.gravity(q)[base:], self._friction[base:]
-        torque = (self._model.scale * effort + self._model.offset)[base:]
-        load = np.abs(gravity).max(initial=0.0)
+        weight = np.abs(gravity)
+        load = weight.max(initial=0.0)
         # Friction can hold a joint with any effort between its weight less and plus friction.
-        loaded = np.abs(gravity) > np.maximum(LOADED * load, MIN_FRICTION_RATIO * friction)
+        loaded = weight > np.maximum(LOADED * load, MIN_FRICTION_RATIO * friction)
         # Of a robot that reports no gravity torques, zeros at rest are the right efforts.
-        if load >= MIN_LOAD and self._model.includes_gravity and not effort[base:].any():
+        if load >= MIN_LOAD and includes_gravity and not effort[base:].any():
             return EffortVerdict.ZEROS, 0.0
         if load < MIN_LOAD or not loaded.any():
             return EffortVerdict.UNLOADED, 0.0
+        torque = (self._model.scale * effort + self._model.offset)[base:]
         ratios = torque[loaded] / gravity[loaded]
         ratio = float(np.median(ratios))
-        held = float(np.median(friction[loaded] / np.abs(gravity[loaded])))
-        alike = ALIKE[0] - held <= ratio <= ALIKE[1] + held
-        small = bool(np.median(np.abs(ratios)) < max(SMALL, held))
-        if self._model.includes_gravity:
-            of = EffortVerdict.EXPECTED, EffortVerdict.COMPENSATED
-        else:
-            of = EffortVerdict.NOT_COMPENSATED, EffortVerdict.EXPECTED
+        held = float(np.median(friction[loaded] / weight[loaded]))
+        if ALIKE[0] - held <= ratio <= ALIKE[1] + held:
+            same = EffortVerdict.EXPECTED, EffortVerdict.NOT_COMPENSATED
+            return same[not includes_gravity], ratio
         # Motor currents carry the weight with one sign, at ratios that depend on the gears.
-        currents = bool(ratios.min() > max(MIN_CURRENT, UNLIKE * ratios.max()))
-        if alike:
-            return of[0], ratio
-        if currents and self._model.includes_gravity:
+        if includes_gravity and ratios.min() > max(MIN_CURRENT, UNLIKE * ratios.max()):
             return EffortVerdict.OTHER_UNIT, ratio
-        if small:
-            return of[1], ratio
-        if (ratios < 0.0).all() and self._model.includes_gravity:
+        if np.median(np.abs(ratios)) < max(SMALL, held):
+            small = EffortVerdict.COMPENSATED, EffortVerdict.EXPECTED
+            return small[not includes_gravity], ratio
+        if includes_gravity and (ratios < 0.0).all():
             return EffortVerdict.OPPOSITE, ratio
         return EffortVerdict.UNEXPLAINED, ratio
 
@@ -212,7 +198,6 @@ class EffortWatch:
         self._robot, self._model = robot, model
         self._measured = sampling == 'instant'
         self._base = robot.model.root_joint_nv
-        self._names = {i: name for name, i in robot.joint_v_indices.items()}
         self._still = np.zeros(robot.nv, dtype=bool)
 
     def suspicious(self, v: Vector, effort: Vector, runs: Vector) -> NDArray[np.bool_]:
@@ -222,11 +207,9 @@ class EffortWatch:
             v, effort: (n, nv) velocities and efforts of the samples.
             runs: (n, 2, nv) as of ``contradicts``.
         """
-        doubted = ~effort[:, self._base :].any(axis=1) & self._model.includes_gravity
-        if self._measured:
-            moving = (np.abs(v) > AT_REST * self._model.motion).any(axis=1)
-            doubted |= moving & _unchanged(runs.swapaxes(0, 1)).any(axis=1)
-        return np.asarray(doubted)
+        zero = ~effort[:, self._base :].any(axis=1) & self._model.includes_gravity
+        still = _moves(v, self._model) & _unchanged(runs.swapaxes(0, 1)).any(axis=1)
+        return np.asarray(zero | (still & self._measured))
 
     def contradicts(self, q: Vector, v: Vector, effort: Vector, runs: Vector) -> bool:
         """Whether the efforts (nv) of a sample contradict the model under any external force.
@@ -236,13 +219,11 @@ class EffortWatch:
             runs: (2, nv) current and usual number of samples with unchanged efforts.
         """
         if self.reason and self._still.any():
-            self._still &= _unchanged(runs)
-            self._report_still()
-            return bool(self.reason)
+            return self._report(self._still & _unchanged(runs))
         self.reason = ''
         # Usually the last effort alone rules out that all are zero.
         zero = not effort[-1] and not effort[self._base :].any()
-        if zero and self._model.includes_gravity and (self._measured or not self._moves(v)):
+        if zero and self._model.includes_gravity and (self._measured or not _moves(v, self._model)):
             load = float(np.abs(self._robot.gravity(q)[self._base :]).max(initial=0.0))
             if load > CARRIED:
                 self.reason = Explanation(
@@ -261,24 +242,24 @@ class EffortWatch:
             external, thresholds: (nv) external torques and their contact thresholds.
             runs: see ``contradicts``.
         """
-        if self._measured:
-            still = _unchanged(runs)
-            if still.any():
-                still &= np.abs(external) > thresholds
-            if not still.any() or self._moves(v):
-                self._still = still
-                if still.any():
-                    self._report_still()
+        still = _unchanged(runs) & (np.abs(external) > thresholds)
+        if self._measured and (not still.any() or _moves(v, self._model)):
+            self._report(still)
         return bool(self.reason)
 
-    def _moves(self, v: Vector) -> bool:
-        return bool((np.abs(v) > AT_REST * self._model.motion).any())
+    def _report(self, still: NDArray[np.bool_]) -> bool:
+        """Sets ``reason`` for the joints (nv) with constant efforts; returns whether there are."""
+        self._still, self.reason = still, ''
+        indices = self._robot.joint_v_indices
+        if names := tuple(name for name, i in indices.items() if still[i]):
+            text = 'efforts do not change although the robot moves: '
+            self.reason = Explanation(Reason.EFFORTS_INVALID, text, Names(names, ', '.join(names)))
+        return bool(self.reason)
 
-    def _report_still(self) -> None:
-        names = tuple(self._names.get(int(i), 'the base') for i in np.flatnonzero(self._still))
-        text = 'efforts do not change although the robot moves: '
-        listed = Names(names, ', '.join(names))
-        self.reason = Explanation(Reason.EFFORTS_INVALID, text, listed) if names else ''
+
+def _moves(v: Vector, model: EffortModel) -> Any:
+    """Whether joints move, by velocities (..., nv)."""
+    return (np.abs(v) > AT_REST * model.motion).any(axis=-1)
 
 
 def _unchanged(runs: Vector) -> NDArray[np.bool_]:

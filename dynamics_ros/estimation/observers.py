@@ -28,17 +28,14 @@ from dynamics_ros.multibody.arguments import check_positive, per_entry
 from dynamics_ros.reasons import Explanation, Figure, Reason
 
 from .effort_model import EffortModel
+from .samples.robot_state import RobotState
 from .uncertainty.thresholds import NoiseGains, noise_gains
 
 if TYPE_CHECKING:
-    from dynamics_ros.kernels import Kernel
     from dynamics_ros.robot import Robot
 
 Vector = NDArray[np.float64]
 Stamps = NDArray[np.int64]
-Sample = tuple[int, Vector, Vector, Vector]
-"""Stamp [ns], configuration, velocity, effort as reported."""
-
 
 GAIN = 75.0
 """Default K [1/s]. A step shows 1 - exp(-K t) after a time t, enough to see 10 N at the hand within
@@ -107,20 +104,15 @@ class Cadence:
     A changed rate of the publisher is learned after ``WINDOW`` samples.
 
     Attributes:
-        stamps: stamps of the last samples [ns].
+        stamps: stamps of the last samples [ns], the last one newest.
     """
 
     def __init__(self) -> None:
         """Creates it without samples."""
         self.stamps: deque[int] = deque(maxlen=HISTORY + WINDOW + 1)
 
-    def begin(self, stamp: int) -> None:
-        """Restarts with a first sample [ns]."""
-        self.stamps.clear()
-        self.take(stamp)
-
     def uneven(self, stamp: int) -> bool:
-        """Whether the interval before a newer sample [ns] is unusual."""
+        """Whether the interval before a sample newer than the others [ns] is unusual."""
         stamps, last = self.stamps, self.stamps[-1]
         count = min(len(stamps) - 1, WINDOW)
         interval, span = count * (stamp - last), last - stamps[-1 - count]
@@ -128,27 +120,15 @@ class Cadence:
             return False
         return self.even(np.array([stamp])) == 0
 
-    def take(self, stamp: int) -> None:
-        """Adds a sample [ns]."""
-        self.stamps.append(stamp)
-
-    @property
-    def mean(self) -> float:
-        """Mean of the last intervals [s]; 0 for a single sample."""
-        stamps = self.stamps
-        return (stamps[-1] - stamps[0]) * 1e-9 / max(len(stamps) - 1, 1)
-
     def even(self, stamps: Stamps) -> int:
         """Returns the number of samples before the first ``uneven`` one of stamps (n) [ns]."""
         known = len(self.stamps)
         all_stamps = np.concatenate([np.array(self.stamps, dtype=np.int64), stamps])
         last = np.arange(len(all_stamps) - 1)
         first = np.maximum(last - WINDOW, 0)
-        count = last - first
-        interval, span = count * np.diff(all_stamps), all_stamps[last] - all_stamps[first]
-        unusual = (count > 0) & (
-            (BURST_RATIO * interval < span) | (interval > MISSING_RATIO * span)
-        )
+        interval = (last - first) * np.diff(all_stamps)
+        span = all_stamps[last] - all_stamps[first]
+        unusual = (BURST_RATIO * interval < span) | (interval > MISSING_RATIO * span)
         before = np.concatenate([[0], np.cumsum(unusual)])
         frequent = before[last] - before[np.maximum(last - HISTORY, 0)] > MAX_UNUSUAL
         uneven = (unusual & ~frequent)[known - 1 :]
@@ -203,25 +183,24 @@ class MomentumObserver:
         self.gain = per_entry('gain', gain, robot.nv)
         if not np.all(self.gain > 0.0):
             raise InvalidArgumentError('gain', f'{self.gain.tolist()}', 'positive numbers')
-        self.effort_model = EffortModel.ideal(robot) if effort_model is None else effort_model
-        size = len(self.effort_model.scale)
+        efforts = EffortModel.ideal(robot) if effort_model is None else effort_model
+        size = len(efforts.scale)
         if size != robot.nv:
             raise InvalidArgumentError('effort_model', f'{size} joints', f'nv = {robot.nv}')
         self.max_gap = float(max_gap)
         self._max_gap_ns, self._sampling = round(max_gap * 1e9), effort_sampling
         self._settling = round(SETTLED_AFTER / float(self.gain.min()) * 1e9)
-        self.settings = self._rows_of_settings(robot.model.root_joint_nv)
-        self._zero = np.zeros(robot.nv)
         self._counts = dict.fromkeys(ObserverEvent, 0)
         self._updated = 0
-        self.robot, self.kernel = robot, self._kernel_of(robot)
+        self.robot, self.kernel = robot, robot.kernel('observer_step', effort_sampling)
+        self.change_effort_model(efforts)
         self.cadence = Cadence()
         self.reset()
 
     @property
     def external_torque(self) -> Vector:
         """Last estimate (nv) of the environment's torques on the robot [Nm or N]."""
-        return self._estimate.copy()
+        return self.memory[0].copy()
 
     @property
     def counts(self) -> dict[ObserverEvent, int]:
@@ -234,14 +213,19 @@ class MomentumObserver:
         return self.stamp is not None and self.stamp - self._started >= self._settling
 
     @property
+    def steady(self) -> bool:
+        """Whether it has settled, and the next sample belongs to the same robot."""
+        return self.settled and not self._robot_changed
+
+    @property
     def interval(self) -> float:
-        """Mean of the last sample intervals since the start [s]."""
-        return self.cadence.mean
+        """Mean of the last sample intervals since the start [s]; 0 for a single sample."""
+        stamps = self.cadence.stamps
+        return (stamps[-1] - stamps[0]) * 1e-9 / max(len(stamps) - 1, 1)
 
     def reset(self) -> None:
         """Clears all state except the counts; the next sample starts the observer."""
-        self._estimate = self._zero
-        self.memory = np.zeros((MEMORY, len(self._zero)))
+        self.memory = np.zeros((MEMORY, len(self.gain)))
         self._robot_changed = False
         self.restart: str = ObserverEvent.STARTED.value
         self.stamp: int | None = None
@@ -257,15 +241,22 @@ class MomentumObserver:
         """
         if robot.nv != self.robot.nv:
             raise InvalidArgumentError('robot', f'nv = {robot.nv}', f'nv = {self.robot.nv}')
-        if robot is self.robot:
-            return
-        self._robot_changed = True
-        self.robot, self.kernel = robot, self._kernel_of(robot)
+        self._robot_changed |= robot is not self.robot
+        self.robot, self.kernel = robot, robot.kernel('observer_step', self._sampling)
 
     def change_effort_model(self, effort_model: EffortModel) -> None:
         """Changes the effort model from the next sample on."""
         self.effort_model = effort_model
-        self.settings = self._rows_of_settings(self.robot.model.root_joint_nv)
+        friction_velocity, stribeck_velocity = effort_model.speeds
+        rows = vars(effort_model) | {
+            'gain': self.gain,
+            # The torques that support a moving base are estimated, never reported.
+            'gravity_share': (np.arange(len(self.gain)) >= self.robot.model.root_joint_nv)
+            & (not effort_model.includes_gravity),
+            'friction_velocity': friction_velocity,
+            'stribeck_velocity': stribeck_velocity,
+        }
+        self.settings = np.array([rows[name] for name in SETTINGS], dtype=np.float64)
 
     def noise_gains(self, interval: float) -> NoiseGains:
         """Returns the gains from sample noise to the estimate for a sample interval [s]."""
@@ -286,42 +277,56 @@ class MomentumObserver:
         Raises:
             InvalidArgumentError: a wrong shape or NaN; the observer is left unchanged.
         """
-        if type(stamp) is int:
-            time = stamp
-        else:
-            try:
-                time = operator.index(stamp)
-            except TypeError:
-                raise InvalidArgumentError('stamp', repr(stamp), 'whole nanoseconds') from None
+        try:
+            time = operator.index(stamp)
+        except TypeError:
+            raise InvalidArgumentError('stamp', repr(stamp), 'whole nanoseconds') from None
         before = self.stamp
-        if before is None or not 0 < (interval := time - before) <= self._max_gap_ns:
-            return self._out_of_order(time, q, v, effort)
-        if self._robot_changed or self.cadence.uneven(time):
-            return self._skip_interval(time, q, v, effort)
+        if (
+            before is None
+            or not 0 < (interval := time - before) <= self._max_gap_ns
+            or self._robot_changed
+            or self.cadence.uneven(time)
+        ):
+            return self._begin_interval(time, q, v, effort)
         estimate, self.memory = self.kernel.call(
             q, v, effort, self.memory, interval * 1e-9, self.settings
         )
-        self._estimate = self.memory[0]
         self.stamp, self.event = time, UPDATED
-        self.cadence.take(time)
+        self.cadence.stamps.append(time)
         self._updated += 1
         return estimate
 
-    def _out_of_order(self, time: int, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
-        """Processes a sample that is not the next one within ``max_gap``."""
+    def _begin_interval(self, time: int, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
+        """Uses a sample only as the start of the next interval, or not at all."""
+        interval = 0 if self.stamp is None else time - self.stamp
+        event = UPDATED if self._robot_changed else ObserverEvent.UNEVEN
         if self.stamp is None:
-            return self._start(ObserverEvent.STARTED, time, q, v, effort)
-        interval = time - self.stamp
-        if -JUMP_NS <= interval <= 0:
-            self._note(ObserverEvent.LATE if interval else ObserverEvent.DUPLICATE)
-            return self._estimate.copy()
-        reason = ObserverEvent.GAP if interval > 0 else ObserverEvent.CLOCK_JUMP
-        return self._start(reason, time, q, v, effort)
-
-    @property
-    def steady(self) -> bool:
-        """Whether it has settled, and the next sample belongs to the same robot."""
-        return self.settled and not self._robot_changed
+            event = ObserverEvent.STARTED
+        elif interval < -JUMP_NS:
+            event = ObserverEvent.CLOCK_JUMP
+        elif interval <= 0:
+            event = ObserverEvent.LATE if interval else ObserverEvent.DUPLICATE
+        elif interval > self._max_gap_ns:
+            event = ObserverEvent.GAP
+        if event not in (ObserverEvent.LATE, ObserverEvent.DUPLICATE):
+            memory = np.zeros_like(self.memory) if event in RESTARTS else self.memory.copy()
+            _, fresh = self.kernel.call(q, v, effort, memory, 1.0, self.settings)
+            memory[SAMPLED] = fresh[SAMPLED]
+            self.memory, self.stamp, self._robot_changed = memory, time, False
+            if event in RESTARTS:
+                self.restart, self._started = event.value, time
+                if interval:
+                    jump = Figure(interval * 1e-9, '+.3f')
+                    self.restart = Explanation(Reason.OTHER, event.value, ' (', jump, ' s)')
+                self.cadence.stamps.clear()
+            self.cadence.stamps.append(time)
+        self.event = event
+        if event is UPDATED:
+            self._updated += 1
+        else:
+            self._counts[event] += 1
+        return self.external_torque
 
     def go_on(self, stamps: Stamps, memory: Vector) -> None:
         """Continues after ordinary steps that were computed elsewhere.
@@ -332,7 +337,7 @@ class MomentumObserver:
         """
         self.event, self._updated = UPDATED, self._updated + len(stamps)
         self.cadence.stamps.extend(stamps.tolist())
-        self.memory, self._estimate, self.stamp = memory, memory[0], int(stamps[-1])
+        self.memory, self.stamp = memory, int(stamps[-1])
 
     def torque_on_bodies(self, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
         """Converts reported efforts to joint torques (nv); zero for a moving base.
@@ -343,70 +348,21 @@ class MomentumObserver:
         tau: Vector = self.robot.kernel('torque_on_bodies').call(q, v, effort, self.settings)
         return tau
 
-    def explains(self, first: Sample, second: Sample) -> bool:
-        """Whether assuming the first sample to be true reduces the external torque at the second.
+    def explains(self, first: RobotState, second: RobotState) -> bool:
+        """Whether assuming the first state to be true reduces the external torque at the second.
 
         The state does not change.
         """
 
-        def step(*samples: Sample) -> float:
+        def change(*states: RobotState) -> float:
             stamp, memory = self.stamp, self.memory
-            for time, q, v, effort in samples:
-                if stamp is None or self._robot_changed:
+            for x in states:
+                if self._robot_changed or stamp is None:
                     return 0.0
-                if not 0 < time - stamp <= self._max_gap_ns:
+                if not 0 < x.time - stamp <= self._max_gap_ns:
                     return 0.0
-                interval = (time - stamp) * 1e-9
-                _, memory = self.kernel.call(q, v, effort, memory, interval, self.settings)
-                stamp = time
+                interval, stamp = (x.time - stamp) * 1e-9, x.time
+                _, memory = self.kernel.call(x.q, x.v, x.effort, memory, interval, self.settings)
             return float(np.abs(memory[0] - self.memory[0]).max())
 
-        return step(first, second) < step(second)
-
-    def _start(
-        self, event: ObserverEvent, time: int, q: ArrayLike, v: ArrayLike, effort: ArrayLike
-    ) -> Vector:
-        self._sample(q, v, effort, np.zeros_like(self.memory))
-        self._robot_changed = False
-        self._estimate, self.restart = self._zero, event.value
-        if event is not ObserverEvent.STARTED and self.stamp is not None:
-            jump = Figure((time - self.stamp) * 1e-9, '+.3f')
-            self.restart = Explanation(Reason.OTHER, event.value, ' (', jump, ' s)')
-        self._started = self.stamp = time
-        self.cadence.begin(time)
-        self._note(event)
-        return self._zero.copy()
-
-    def _skip_interval(self, time: int, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
-        """Uses a sample only as the start of the next interval."""
-        self._sample(q, v, effort, self.memory)
-        self.stamp = time
-        self.cadence.take(time)
-        if self._robot_changed:
-            self.event, self._robot_changed = UPDATED, False
-            self._updated += 1
-        else:
-            self._note(ObserverEvent.UNEVEN)
-        return self._estimate.copy()
-
-    def _sample(self, q: ArrayLike, v: ArrayLike, effort: ArrayLike, memory: Vector) -> None:
-        """Sets the memory to the given one with what depends only on this sample."""
-        _, fresh = self.kernel.call(q, v, effort, memory, 1.0, self.settings)
-        self.memory = memory.copy()
-        self.memory[SAMPLED] = fresh[SAMPLED]
-
-    def _kernel_of(self, robot: Robot) -> Kernel:
-        return robot.kernel('observer_step', self._sampling)
-
-    def _rows_of_settings(self, base_nv: int) -> Vector:
-        efforts = self.effort_model
-        # The torques that support a moving base are estimated, never reported.
-        share = float(not efforts.includes_gravity) * (np.arange(len(self.gain)) >= base_nv)
-        rows: dict[str, ArrayLike] = {'gain': self.gain, 'gravity_share': share}
-        rows |= dict(zip(('friction_velocity', 'stribeck_velocity'), efforts.speeds, strict=True))
-        rows |= {name: getattr(efforts, name) for name in SETTINGS if name not in rows}
-        return np.array([np.broadcast_to(rows[name], self.gain.shape) for name in SETTINGS])
-
-    def _note(self, event: ObserverEvent) -> None:
-        self.event = event
-        self._counts[event] += 1
+        return change(first, second) < change(second)

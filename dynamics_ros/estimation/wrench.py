@@ -106,9 +106,15 @@ class JointNoise:
         noise = per_entry('effort_noise', effort_noise, nv, least=0.0, infinite=True)
         if not np.all(noise > 0.0):
             raise InvalidArgumentError('effort_noise', f'{noise.tolist()}', 'positive numbers')
-        self._momentum_gain = per_entry('momentum_gain', momentum_gain, nv, least=0.0)
-        self._noise = noise
-        self.all_joints = self._without(np.zeros(nv, dtype=bool))
+        used = self._support & np.isfinite(noise)
+        rows = np.zeros((NOISE_ROWS, nv))
+        if used.any():
+            # A geometric mean, which neither the most accurate nor the noisiest joint decides.
+            rows[0, used] = np.exp(np.log(noise[used]).mean()) / noise[used]
+        rows[1, used] = noise[used]
+        rows[2, used] = per_entry('momentum_gain', momentum_gain, nv, least=0.0)[used]
+        rows[3] = self._velocity_noise
+        self.all_joints = rows, int(used.sum())
 
     def of(
         self, ignored: NDArray[np.bool_] | None, excess: Array | None = None
@@ -119,28 +125,16 @@ class JointNoise:
             ignored: (nv) mask of joints to exclude at this state.
             excess: (nv) deviation beyond the stated one, added to the covariance at this state.
         """
-        found = self.all_joints
+        rows, count = self.all_joints
         if ignored is None and excess is None:
-            return found
-        if ignored is not None and ignored.any():
-            found = self._without(ignored)
+            return rows, count
+        rows = rows.copy()
         if excess is not None:
-            rows = found[0].copy()
             rows[1] = np.where(rows[1] > 0.0, np.hypot(rows[1], excess), 0.0)
-            found = rows, found[1]
-        return found
-
-    def _without(self, ignored: NDArray[np.bool_]) -> tuple[Array, int]:
-        used = self._support & np.isfinite(self._noise) & ~ignored
-        rows = np.zeros((NOISE_ROWS, len(used)))
-        if used.any():
-            # A geometric mean, which neither the most accurate nor the noisiest joint decides.
-            usual = np.exp(np.log(self._noise[used]).mean())
-            rows[0, used] = usual / self._noise[used]
-        rows[1, used] = self._noise[used]
-        rows[2, used] = self._momentum_gain[used]
-        rows[3] = self._velocity_noise
-        return rows, int(used.sum())
+        if ignored is not None:
+            rows[:3, ignored] = 0.0
+            count = int(np.count_nonzero(rows[0]))
+        return rows, count
 
 
 class WrenchEstimator:

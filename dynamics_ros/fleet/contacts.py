@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.estimation import ContactState
+from dynamics_ros.estimation import ContactState, ExternalTorques
+from dynamics_ros.estimation.blocks import Estimates
 from dynamics_ros.estimation.contact.detector import NO_CONTACT, RELEASE
-from dynamics_ros.estimation.external_torques import Estimates, ExternalTorques
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.recordings.states import Estimators
 

@@ -24,8 +24,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from dynamics_ros.estimation.blocks import Estimates
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
-from dynamics_ros.estimation.external_torques import Estimates
 from dynamics_ros.estimation.samples.reports import NANOSECONDS
 from dynamics_ros.identification.fit import posterior
 from dynamics_ros.identification.joint_states.clock import GAP_PERIODS, GAP_TIME

@@ -186,12 +186,10 @@ class Diagnostics:
             if buffer.passive is not None and not buffer.missing():
                 values['joints computed from loops'] = ', '.join(buffer.passive.names)
             values['joints not finite'] = ', '.join(buffer.not_finite)
-            jumps = buffer.timeline.jumps
             values['joint_states late: dropped'] = str(buffer.timeline.dropped)
-            values['clock of joint_states'] = str(jumps) if jumps.count else 'never set back'
-            values |= {f'refused: {kind}': str(count) for kind, count in buffer.refused.items()}
-            ignored = buffer.unknown_names.items()
-            values |= {f'ignored joint: {name}': str(count) for name, count in ignored}
+            values['clock of joint_states'] = buffer.timeline.describe_jumps()
+            values |= _counts('refused', buffer.refused)
+            values |= _counts('ignored joint', buffer.unknown_names)
         if inputs.state is not None:
             values['stale joints'] = ', '.join(inputs.state.stale)
         if context.changes.refusal:

@@ -17,7 +17,7 @@ from rclpy.qos_overriding_options import QoSOverridingOptions
 
 from dynamics_ros.errors import NoStateError, StaleStateError
 from dynamics_ros.estimation.samples.doubts import InputCheck, unknown_joints
-from dynamics_ros.estimation.samples.resolution import RefusedMessage
+from dynamics_ros.estimation.samples.reports import RefusedMessage
 from dynamics_ros.estimation.samples.robot_state import RobotState, describe_not_finite
 from dynamics_ros.estimation.samples.state_buffer import NOT_FINITE, ODOMETRY, StateBuffer
 from dynamics_ros.nodes.parameters import ParameterSet

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from dynamics_ros.estimation import ContactLocation, ContactPipeline, ContactState
+from dynamics_ros.estimation import ContactLocation, ContactState
 from dynamics_ros.estimation.contact.location import LOCATION_RATE
-from dynamics_ros.estimation.external_torques import ExternalTorques
+from dynamics_ros.estimation.contact_pipeline import ContactPipeline, ExternalTorques
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.wire.cdr import packed_stamp
 from dynamics_ros.wire.contact_messages import KINDS, ContactMessages

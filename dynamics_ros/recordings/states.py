@@ -20,11 +20,9 @@ from std_msgs.msg import String
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, printable
 from dynamics_ros.estimation import ContactLocator, ContactPipeline
-from dynamics_ros.estimation.blocks import estimates_of
+from dynamics_ros.estimation.blocks import Estimates, estimates_of
 from dynamics_ros.estimation.contact.location import ContactGeometry
-from dynamics_ros.estimation.external_torques import Estimates
-from dynamics_ros.estimation.samples.reports import JointValues
-from dynamics_ros.estimation.samples.resolution import RefusedMessage
+from dynamics_ros.estimation.samples.reports import JointValues, RefusedMessage
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.model import build_model

@@ -100,6 +100,7 @@ class ContactDetector:
         constants: (2, nv) contact and collision thresholds at rest [Nm or N].
         report: contact state at the last sample.
         kernel, memory: comparison with the thresholds, and its memory.
+        deviation: (nv) deviation without contact at the last sample, if calibrated [Nm or N].
         stamp: that of the last comparison [ns]; negative if the next one starts anew.
     """
 
@@ -132,9 +133,9 @@ class ContactDetector:
         """
         check_not_negative('debounce', debounce)
         check_not_negative('release', release)
+        self._debounce, self._release = round(debounce * 1e9), round(release * 1e9)
         self._base_nv = robot.model.root_joint_nv
         self._velocity_term = per_entry('velocity_term', velocity_term, robot.nv, least=0.0)
-        self._debounce = round(debounce * 1e9)
         self.kernel = robot.kernel('contact_excess')
         self.calibrated = residuals is not None
         noise = per_entry('velocity_noise', velocity_noise, robot.nv, least=0.0)
@@ -147,7 +148,6 @@ class ContactDetector:
         self.deviation = self._rows[0]
         self._still = np.zeros(robot.nv)
         self.change_thresholds(contact_thresholds, collision_thresholds)
-        self._release = round(release * 1e9)
         self._links = _links_behind(robot)
         self._since: Stamps = np.zeros(0, dtype=np.int64)
         self._seen, self._quiet_since, self._running = 0, 0, False
@@ -167,18 +167,16 @@ class ContactDetector:
 
     def change_thresholds(self, contact: ArrayLike, collision: ArrayLike) -> None:
         """Replaces the thresholds at rest, in the constructor's format; keeps state and timers."""
-        constants = [
-            per_entry(name, value, len(self._velocity_term), least=0.0, infinite=True)
-            for name, value in (
-                ('contact_thresholds', contact),
-                ('collision_thresholds', collision),
-            )
-        ]
-        # One row for contacts and one for collisions.
-        self.constants = np.array(constants)
+        nv, given = len(self._still), {'contact': contact, 'collision': collision}
+        self.constants = np.array(
+            [
+                per_entry(f'{kind}_thresholds', value, nv, least=0.0, infinite=True)
+                for kind, value in given.items()
+            ]
+        )
         self.constants[:, : self._base_nv] = np.inf
         self._finite = self.constants.clip(max=UNWATCHED)
-        self._added = np.zeros(len(self._velocity_term))
+        self._added = np.zeros(nv)
 
     def change_noise(self, scatter: Vector, sigmas: Vector) -> None:
         """Changes the noise that a calibration adds to.
@@ -312,22 +310,18 @@ class ContactDetector:
 
     def _next(self, touching: int, colliding: int) -> ContactReport:
         """Returns the report for the last joints in contact and in collision; -1 for none."""
-        now = self.report
+        now, seen = self.report, self._seen
+        in_contact = now.state is ContactState.CONTACT
         if now.collision_latched:
             return now
         if colliding >= 0:
             link = self._links[max(colliding, touching)]
-            return ContactReport(ContactState.COLLISION, link, True, self._seen)
+            return ContactReport(ContactState.COLLISION, link, True, seen)
         if touching >= 0:
-            link, since = self._links[touching], self._seen
-            if now.state is ContactState.CONTACT:
-                if now.link == link:
-                    return now
-                since = now.since
-            return ContactReport(ContactState.CONTACT, link, False, since)
-        quiet = self._seen - self._quiet_since >= self._release
-        if now.state is ContactState.CONTACT and quiet:
-            return ContactReport(ContactState.NONE, '', False, self._seen)
+            since = now.since if in_contact else seen
+            return ContactReport(ContactState.CONTACT, self._links[touching], False, since)
+        if in_contact and seen - self._quiet_since >= self._release:
+            return ContactReport(ContactState.NONE, '', False, seen)
         return now
 
     def _restart(self, stamp: int) -> None:

@@ -408,7 +408,9 @@ class ContactLocator:
             step: 1 for all pieces.
         """
         weights = 1.0 / ratios
-        prior = np.where(ratios == 1.0, AS_STATED, (1.0 - AS_STATED) / (len(NOISE_RATIOS) - 1))
+        prior = np.where(
+            ratios == 1.0, AS_STATED, (1.0 - AS_STATED) / max(len(NOISE_RATIOS) - 1, 1)
+        )
         constant = np.log(prior) - np.log(ratios) * seen.number - 0.5 * seen.rest * weights**2
         if link.surface is None:
             units = force * np.array([1.0, 1.0, 1.0, EXTENT, EXTENT, EXTENT])

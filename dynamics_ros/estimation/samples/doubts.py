@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from numpy.typing import ArrayLike
 
@@ -36,7 +36,7 @@ class InputCheck:
         """Clears all findings for another robot."""
         self.positions = ''
         self._joints: frozenset[str] = frozenset()
-        self._seen: tuple[str, ...] = ()
+        self._names: tuple[str, ...] = ()
         self._warned: set[str] = set()
 
     def update(self, robot: Robot, buffer: StateBuffer, state: RobotState | None) -> None:
@@ -47,29 +47,26 @@ class InputCheck:
             buffer: the buffer of the messages.
             state: the latest state; None if there is none.
         """
-        if state is not None:
-            found = joints_far_beyond_limits(robot, state.q)
-            if found.keys() != self._joints:
-                self._joints = frozenset(found)
-                listed = _listed(tuple(found.values()), '; ')
-                text = f'far beyond the joint limits: {listed}' if found else ''
-                self.positions = Explanation(Reason.POSITIONS_BEYOND_LIMITS, text)
-                # Names of joints of the robot are never those of unknown joints.
-                if not self._warned.issuperset(found):
-                    self._warned.update(found)
-                    self._warn(self.positions)
+        problems = {} if state is None else joints_far_beyond_limits(robot, state.q)
+        if state is not None and problems.keys() != self._joints:
+            self._joints = frozenset(problems)
+            listed = _listed(tuple(problems.values()), '; ')
+            text = f'far beyond the joint limits: {listed}' if problems else ''
+            self.positions = Explanation(Reason.POSITIONS_BEYOND_LIMITS, text)
+            self._warn_once(problems, self.positions)
         # New names wait for the next call: another publisher may still add missing joints.
-        names = tuple(buffer.unknown_names)
-        if names == self._seen and not self._warned.issuperset(names):
+        names, before = tuple(buffer.unknown_names), self._names
+        self._names = names
+        if names and names == before:
+            missing = [printable(name, 100) for name in buffer.missing() if name != ODOMETRY]
+            more = f'; they do not name {_listed(missing)}' if missing else ''
+            self._warn_once(names, unknown_joints(robot, buffer) + more)
+
+    def _warn_once(self, names: Iterable[str], text: str) -> None:
+        """Warns if one of the names, of joints of the robot or unknown ones, is new."""
+        if not self._warned.issuperset(names):
             self._warned.update(names)
-            missing = [name for name in buffer.missing() if name != ODOMETRY]
-            missing_text = (
-                f'; they do not name {_listed([printable(name, 100) for name in missing])}'
-                if missing
-                else ''
-            )
-            self._warn(unknown_joints(robot, buffer) + missing_text)
-        self._seen = names
+            self._warn(text)
 
 
 def joints_far_beyond_limits(robot: Robot, q: ArrayLike) -> dict[str, str]:
@@ -93,13 +90,9 @@ def joints_far_beyond_limits(robot: Robot, q: ArrayLike) -> dict[str, str]:
 
 def unknown_joints(robot: Robot, buffer: StateBuffer) -> str:
     """Returns a sentence about names in joint states that the robot does not have; '' if none."""
-    if not buffer.unknown_names:
-        return ''
-    names = [printable(name, 100) for name in buffer.unknown_names]
-    return (
-        f'joint_states name joints that robot {printable(robot.name)!r} does not have: '
-        f'{_listed(names)}'
-    )
+    listed = _listed([printable(name, 100) for name in buffer.unknown_names])
+    text = f'joint_states name joints that robot {printable(robot.name)!r} does not have: {listed}'
+    return text if listed else ''
 
 
 def _listed(texts: Sequence[str], separator: str = ', ') -> str:

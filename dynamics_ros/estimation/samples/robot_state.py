@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dynamics_ros.errors import printable
 from dynamics_ros.reasons import Explanation, Reason
 
-from .timeline import Array, Stamps
+from .reports import Array, Stamps
 
 
 class RobotState(NamedTuple):

@@ -112,32 +112,30 @@ class SampleFilter:
         scale = np.abs(per_entry('effort_scale', effort_scale, nv))
         scale[scale == 0.0] = 1.0
         motion = per_entry('motion', motion, nv, least=0.0)
-        speed, fastest = UNLIMITED_POSITION_RATE * motion, UNLIMITED_VELOCITY * motion
-        largest = np.full(nv, UNLIMITED_EFFORT)
-        for limit, row, factor in (
-            (robot.velocity_limits, fastest, FACTOR),
-            (robot.velocity_limits, speed, POSITION_RATE_FACTOR),
-            (robot.effort_limits, largest, FACTOR),
-        ):
+
+        def bound(limits: Vector, factor: float, unlimited: ArrayLike) -> Vector:
             # A limit of 0 in a description means that it has not been filled in.
-            known = np.isfinite(limit) & (limit > 0.0)
-            row[base:][known] = factor * limit[known]
+            known = np.isfinite(limits) & (limits > 0.0)
+            rows = np.array(np.broadcast_to(unlimited, nv), dtype=np.float64)
+            rows[base:][known] = factor * limits[known]
+            return rows
+
+        speeds = robot.velocity_limits
         of_velocity = per_entry('velocity_noise', velocity_noise, nv, least=0.0)
         of_effort = per_entry('effort_noise', effort_noise, nv, least=0.0, infinite=True)
         # sqrt(2): difference of two samples. Kernels take finite numbers only.
         floor = SIGMAS * np.sqrt(2.0)
         rows = {
             'sigmas': np.full(nv, SIGMAS),
-            'speed': speed,
+            'speed': bound(speeds, POSITION_RATE_FACTOR, UNLIMITED_POSITION_RATE * motion),
             'position_bound': MAX_POSITION * motion,
-            'velocity_bound': fastest,
-            'effort_bound': largest / scale,
+            'velocity_bound': bound(speeds, FACTOR, UNLIMITED_VELOCITY * motion),
+            'effort_bound': bound(robot.effort_limits, FACTOR, UNLIMITED_EFFORT) / scale,
             'velocity_floor': np.minimum(floor * of_velocity, LARGEST),
             'effort_floor': np.minimum(floor * of_effort / scale, LARGEST),
         }
         self.settings = np.array([rows[name] for name in SETTINGS])
         self._robot = robot
-        self._names = {i: name for name, i in robot.joint_v_indices.items()}
         self.kernel = robot.kernel('sample_departure')
         self.max_gap = round(max_gap * 1e9)
         self.memory = np.zeros((MEMORY, nv))
@@ -161,9 +159,9 @@ class SampleFilter:
         The counts of refusals are taken over in any case.
         """
         self.refused = other.refused
-        if self._names != other._names or self.settings.shape != other.settings.shape:
-            return False
-        if not np.array_equal(self.settings, other.settings) or self.max_gap != other.max_gap:
+        joints = self._robot.joint_v_indices == other._robot.joint_v_indices
+        settings = np.array_equal(self.settings, other.settings) and self.max_gap == other.max_gap
+        if not (joints and settings):
             return False
         self.memory, self.stamp, self._held = other.memory, other.stamp, other._held
         self._last_refusal, self._last_refused_at = other._last_refusal, other._last_refused_at
@@ -251,25 +249,23 @@ class SampleFilter:
         return np.array(rows, dtype=np.float64)
 
     def _begin(self, sample: RobotState) -> None:
-        self.memory[:3] = self._values(sample)
-        self.stamp = sample.time
+        self.memory[:3], self.stamp = self._values(sample), sample.time
 
     def _exceeds_bounds(self, sample: RobotState, beyond: Vector, again: bool) -> bool:
-        marks = beyond > 0.5
-        if marks.any():
-            cause = self._refuse(sample, marks, 'is beyond all bounds')
+        self._refusing = bool((beyond > 0.5).any())
+        if self._refusing:
+            cause = self._refuse(sample, beyond > 0.5, 'is beyond all bounds')
             self.problem = cause if again else ''
-        self._refusing = bool(marks.any())
         return self._refusing
 
     def _refuse(self, sample: RobotState, marks: Mask, why: str) -> str:
         """Counts a refused sample under each cause; returns the first cause with its value."""
-        words, values = [], self._values(sample)
+        names = {i: name for name, i in self._robot.joint_v_indices.items()}
+        values, causes = self._values(sample), []
         for row, i in zip(*np.nonzero(marks), strict=True):
-            what = f'{QUANTITIES[row]} of {self._names.get(int(i), "the base")} {why}'
-            self.refused[what] += 1
-            words.append(
-                Explanation(Reason.OTHER, what, ' (', Figure(float(values[row, i]), '.4g'), ')')
-            )
-        self._last_refusal, self._last_refused_at = words[0], sample.time
-        return words[0]
+            cause = f'{QUANTITIES[row]} of {names.get(int(i), "the base")} {why}'
+            self.refused[cause] += 1
+            value = Figure(float(values[row, i]), '.4g')
+            causes.append(Explanation(Reason.OTHER, cause, ' (', value, ')'))
+        self._last_refusal, self._last_refused_at = causes[0], sample.time
+        return causes[0]

@@ -7,7 +7,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,51 +15,33 @@ from dynamics_ros.constraints import PassiveJoints
 from dynamics_ros.errors import InvalidArgumentError, shortened
 from dynamics_ros.robot import Robot
 
-from .moving_base import NEVER, BaseSample, MovingBase
 from .reports import (
     NANOSECONDS,
+    QUANTITIES,
     Array,
+    Indices,
     JointValues,
     OdometryValues,
     PoseValues,
+    RefusedMessage,
+    Selection,
+    Stamps,
     check_odometry,
     floating_base,
     planar_base,
 )
-from .resolution import CompleteMessage, RefusedMessage, Resolution, Selection
 from .robot_state import RobotState
-from .timeline import OVERDUE_AFTER, Indices, Stamps, Timeline
+from .timeline import NEVER, OVERDUE_AFTER, BaseSample, MovingBase, Timeline
 
 ODOMETRY = 'odom'
-
-QUANTITIES = ('position', 'velocity', 'effort')
 
 NOT_FINITE = 'position not finite'
 """Reason in ``StateBuffer.unusable`` and ``refused`` for a position that is NaN or infinite."""
 
 MAX_UNKNOWN_NAMES, MAX_NAME_LENGTH = 20, 100
 
-MAX_RESOLUTIONS = 16
+MAX_SELECTIONS = 16
 """Maximum number of cached name lists; each publisher on the topic needs one."""
-
-
-class Known(NamedTuple):
-    """Joints with received values, cached until these change.
-
-    Attributes:
-        changes: ``Timeline.changes`` at the time of caching.
-        received: received quantities.
-        quantities: whether positions, velocities, efforts of any joint have been received.
-        measured: (n) mask of joints with a received position.
-        velocity_missing, effort_missing: joints without a velocity or effort.
-    """
-
-    changes: int
-    received: Indices | slice
-    quantities: tuple[bool, ...]
-    measured: NDArray[np.bool_]
-    velocity_missing: tuple[str, ...]
-    effort_missing: tuple[str, ...]
 
 
 class StateBuffer:
@@ -94,29 +75,29 @@ class StateBuffer:
         self.unknown_names: Counter[str] = Counter()
         self.unusable: dict[str, str] = {}
         self.fault = False
-        self._q_index = np.array([joint.q_indices[0] for joint in single], dtype=np.intp)
+        q_index = np.array([joint.q_indices[0] for joint in single], dtype=np.intp)
         self._v_index = np.array([joint.v_indices[0] for joint in single], dtype=np.intp)
         self._slots = {name: slot for slot, name in enumerate(self.joint_names)}
         followers = {joint.name for joint in model.joints if joint.leader is not None}
         self._ignored = frozenset(ignored_names) | followers
-        self._base_nq = model.root_joint_nq
-        self._base_nv = model.root_joint_nv
+        self._base_nq, self._base_nv = model.root_joint_nq, model.root_joint_nv
         self.neutral = robot.neutral()
         numbers = np.concatenate((self.neutral, np.zeros(2 * robot.nv)))
         self._blank = numbers.copy()
-        self.q, self.v, self.effort = np.split(numbers, (robot.nq, robot.nq + robot.nv))
+        self.q, self.v, self.effort = self._parts(numbers)
         # Indices of joint positions, velocities and efforts in the concatenation of q, v, effort.
         self._places = np.concatenate(
-            (self._q_index, robot.nq + self._v_index, robot.nq + robot.nv + self._v_index)
+            (q_index, robot.nq + self._v_index, robot.nq + robot.nv + self._v_index)
         )
-        self._resolutions: dict[tuple[str, ...], Resolution] = {}
-        self._resolution = self._resolved(())
+        self._selections: dict[object, Selection] = {}
+        self._selection = Selection((), (0, 0, 0), self._slots, self._ignored, self._places)
         # Quantities of the timeline: positions, then velocities, then efforts.
         self.timeline = Timeline(self._blank, self._places, MovingBase(self._carried))
-        # Latest message if it was complete; not yet in the timeline, see _settle.
-        self._whole: CompleteMessage | None = None
-        nothing = np.zeros(0, dtype=np.intp), (), np.zeros(0, dtype=bool), (), ()
-        self._known = Known(-1, *nothing)
+        # Stamp and values of the latest message, if it had all known quantities and is not yet in
+        # the timeline, which serves late and partial messages; see _settle.
+        self._whole: tuple[int, Selection, Array] | None = None
+        self._changes = -1
+        self._known: tuple[bool, ...] = (False, False, False)
         self._nothing_stale = np.zeros(robot.nv, dtype=bool)
         self._no_ages = np.zeros(robot.nv, dtype=np.int64)
         self._nothing_stale.flags.writeable = self._no_ages.flags.writeable = False
@@ -130,8 +111,8 @@ class StateBuffer:
 
     @property
     def base_known(self) -> bool:
-        """Whether odometry has been received."""
-        return self.timeline.base.stamp != NEVER
+        """Whether odometry has been received, since the clock was last set back."""
+        return bool(self.timeline.base.samples)
 
     def missing(self) -> tuple[str, ...]:
         """Returns joints without a position, and 'odom' for a moving base without odometry."""
@@ -161,7 +142,7 @@ class StateBuffer:
         if before is not None and self.joint_names == other.joint_names:
             self.passive = self.passive_joints(before.names, before.q)
         if self._base_nq == other._base_nq:
-            self.timeline.base.adopt(other.timeline.base)
+            self.timeline.base.samples = other.timeline.base.samples.copy()
             self.base_frame_id = other.base_frame_id
 
     def update(self, message: JointValues) -> bool:
@@ -171,28 +152,31 @@ class StateBuffer:
             RefusedMessage: the message is invalid and nothing was merged.
         """
         self.timeline.due = self.fault = False
-        target = self._resolution
-        if message.names is not target.names:
-            target = self._resolved(message.names)
-        selection = target.selection(message)
-        for name in target.unknown:
+        selection, nanoseconds = self._selected(message), message.nanoseconds
+        for name in selection.unknown:
             self._count_unknown(name)
-        if selection is None or message.nanoseconds >= NANOSECONDS:
+        if selection.refusal or nanoseconds >= NANOSECONDS:
             self._settle()
-            try:
-                target.check(message)
-            except RefusedMessage as refusal:
-                self.refused[refusal.kind] += 1
-                self.unusable = dict.fromkeys(target.joints, refusal.kind) | self.unusable
-                raise
-        assert selection is not None, 'else it is refused'
-        values = selection.values(message)
+            stamp = 'stamp', f'{nanoseconds} ns are more than a second'
+            refusal = RefusedMessage(*(selection.refusal or stamp))
+            self.refused[refusal.kind] += 1
+            self.unusable = dict.fromkeys(selection.joints, refusal.kind) | self.unusable
+            raise refusal
+        time, values = message.time, selection.values(message)
         # A norm is finite only if all numbers are; if it overflows, the numbers are checked one by
         # one. NumPy's norm would warn of the overflow.
-        if not math.isfinite(math.hypot(*values.tolist())) and not np.isfinite(values).all():
-            self._settle()
-            return self._take_finite(message.time, selection, values)
-        return self._take(message.time, target, selection, values)
+        finite = math.isfinite(math.hypot(*values.tolist())) or np.isfinite(values).all()
+        if finite and self._take_whole(time, selection, values):
+            return True
+        self._settle()
+        if not selection.which.size:
+            return False
+        if finite:
+            self.timeline.add(selection.which, values, time)
+            self._mark_usable(selection.which, time)
+        else:
+            self._take_finite(time, selection.which, values)
+        return True
 
     def update_all(self, messages: JointValues) -> RobotState | None:
         """Merges consecutive complete joint states whose stamps do not decrease.
@@ -204,30 +188,23 @@ class StateBuffer:
             ``due_state`` after each message; None if the messages must be merged one by one, in
             which case none was merged.
         """
-        target = self._resolution
-        if messages.names is not target.names:
-            target = self._resolved(messages.names)
-        selection, times = target.selection(messages), messages.time
-        if self.has_base or selection is None or not target.all_joints:
+        selection, times = self._selected(messages), messages.time
+        if self.has_base or selection.refusal or selection.quantities != self._known_quantities():
             return None
-        newest, reported = self.timeline.newest, selection.quantities
-        forward = times[0] >= newest and (np.diff(times) >= 0).all()
-        if not forward or not reported[0] or reported != self._known_quantities().quantities:
+        if (np.diff(times, prepend=self.timeline.newest) < 0).any():
             return None
         values = selection.values(messages)
         if not np.isfinite(values).all() or (messages.nanoseconds >= NANOSECONDS).any():
             return None
-        for name in target.unknown:
-            self._count_unknown(name, len(times))
         for time in times[-2:].tolist():
-            self.timeline.skip_to(time)
-        self.unusable.clear()
-        self._whole = CompleteMessage(int(times[-1]), selection, values[-1])
+            if not self._take_whole(time, selection, values[-1]):
+                return None
+        for name in selection.unknown:
+            self._count_unknown(name, len(times))
         numbers = np.tile(self._blank, (len(times), 1))
         numbers[:, selection.places] = values
-        nq, nv = self.robot.nq, self.robot.nv
-        parts = numbers[:, :nq], numbers[:, nq : nq + nv], numbers[:, nq + nv :]
-        velocity, effort = (() if each else self.joint_names for each in reported[1:])
+        velocity, effort = (() if x else self.joint_names for x in selection.quantities[1:])
+        parts = self._parts(numbers)
         return RobotState(times, *parts, velocity, effort, (), self._nothing_stale)
 
     def due_state(self) -> RobotState | None:
@@ -249,87 +226,74 @@ class StateBuffer:
         self.v[:] = state.v
         self.effort[:] = state.effort
 
-    def _resolved(self, names: tuple[str, ...]) -> Resolution:
-        """Returns the cached mapping of these names to slots, creating it if necessary."""
-        target = self._resolutions.get(names)
-        if target is None or target.names is not names:
-            if len(self._resolutions) >= MAX_RESOLUTIONS:
-                self._resolutions.clear()
-            target = Resolution(names, self._slots, self._ignored, self._places)
-            self._resolutions[target.names] = target
-        self._resolution = target
-        return target
-
-    def _take(self, time: int, target: Resolution, selection: Selection, values: Array) -> bool:
-        """Merges finite values of a message; returns whether it contains a joint of this robot."""
-        if target.all_joints and self._take_whole(time, selection, values):
-            return True
-        self._settle()
-        if not selection.which.size:
-            return False
-        self.timeline.add(selection.which, values, time)
-        if self.unusable:
-            self._mark_usable(selection.which, time)
-        return True
+    def _selected(self, message: JointValues) -> Selection:
+        """Returns the cached indices for these names and array lengths."""
+        names, selection = message.names, self._selection
+        sizes = message.position.shape[-1], message.velocity.shape[-1], message.effort.shape[-1]
+        if names is not selection.names or sizes != selection.sizes:
+            if (names, sizes) not in self._selections:
+                if len(self._selections) >= MAX_SELECTIONS:
+                    self._selections.clear()
+                self._selections[names, sizes] = Selection(
+                    *(names, sizes, self._slots, self._ignored, self._places)
+                )
+            selection = self._selection = self._selections[names, sizes]
+            selection.names = names
+        return selection
 
     def _take_whole(self, time: int, selection: Selection, values: Array) -> bool:
-        """Stores a message that contains all known quantities; otherwise returns False.
-
-        Such a message bypasses the timeline, which serves late and partial messages. ``_settle``
-        adds it to the timeline before the next message of that kind is merged.
-        """
-        if time < self.timeline.newest:
-            return False
-        reported, known = selection.quantities, self._known_quantities().quantities
+        """Stores a message that contains all known quantities; otherwise returns False."""
         # A state needs positions, whatever else the message contains.
-        if not reported[0] or (reported != known and any(k > t for t, k in zip(reported, known))):
+        reported = selection.quantities
+        if not (selection.complete and reported[0]) or time < self.timeline.newest:
+            return False
+        known = self._known_quantities()
+        if reported != known and any(k > t for t, k in zip(reported, known)):
             return False
         self.timeline.skip_to(time)
         self.unusable.clear()
-        self._whole = CompleteMessage(time, selection, values)
-        if reported != known:
-            # The timeline fills in missing joints, after _settle has added this message.
-            self._known = self._known._replace(quantities=reported)
+        # The timeline fills in missing joints, after _settle has added this message.
+        self._whole, self._known = (time, selection, values), reported
         return True
 
-    def _take_finite(self, time: int, selection: Selection, values: Array) -> bool:
+    def _take_finite(self, time: int, message: Indices, values: Array) -> None:
         """Merges a message; velocities and efforts that are not finite become unknown.
 
         Joints whose position is not finite are not merged.
         """
-        which, finite, timeline = selection.which, np.isfinite(values), self.timeline
+        finite, timeline = np.isfinite(values), self.timeline
         count = len(self.joint_names)
-        joints = which % count
-        faulty = joints[~finite & (which < count)]
+        joints = message % count
+        faulty = joints[~finite & (message < count)]
         merged = ~np.isin(joints, faulty)
-        lost = which[~finite & merged]
+        lost = message[~finite & merged]
         for i in np.unique(lost // count).tolist():
             self.refused[f'{QUANTITIES[i]} not finite'] += 1
         timeline.forget(lost[time >= timeline.stamps[lost]])
         merged &= finite
         if merged.any():
-            values, which = values[merged], which[merged]
-            timeline.add(which, values, time, selection.which)
-            self._mark_usable(which, time)
+            timeline.add(message[merged], values[merged], time, message)
+            self._mark_usable(message[merged], time)
         if faulty.size:
             self.refused[NOT_FINITE] += 1
             for i in faulty[time >= timeline.stamps[faulty]].tolist():
                 name = self.joint_names[i]
                 self.fault |= self.unusable.get(name) != NOT_FINITE
                 self.unusable[name] = NOT_FINITE
-        return True
 
     def _mark_usable(self, which: Indices, time: int) -> None:
         """Removes joints from ``unusable`` whose positions, in ``which``, have this stamp [ns]."""
-        positions = which[which < len(self.joint_names)]
-        for i in positions[self.timeline.stamps[positions] == time].tolist():
-            self.unusable.pop(self.joint_names[i], None)
+        if self.unusable:
+            positions = which[which < len(self.joint_names)]
+            for i in positions[self.timeline.stamps[positions] == time].tolist():
+                self.unusable.pop(self.joint_names[i], None)
 
     def _settle(self) -> None:
         """Adds the latest complete message to the timeline if that was deferred."""
         whole, self._whole = self._whole, None
         if whole is not None:
-            self.timeline.store_complete(whole.selection.which, whole.values, whole.time)
+            time, selection, values = whole
+            self.timeline.store_complete(selection.which, values, time)
 
     def update_base(self, odometry: OdometryValues, names: Iterable[str]) -> None:
         """Merges the pose and twist of a moving base.
@@ -364,9 +328,8 @@ class StateBuffer:
 
     def copy_base(self, q: Array, v: Array) -> None:
         """Copies the newest coordinates and velocities of the base to q and v, if any."""
-        newest = self.timeline.base.newest()
-        if newest is not None:
-            q[: self._base_nq], v[: self._base_nv] = newest.q, newest.v
+        if self.base_known:
+            _, q[: self._base_nq], v[: self._base_nv] = self.timeline.base.samples[-1]
 
     def _carried(self, base: Array, change: Array) -> Array:
         """Integrates base coordinates by a tangent vector: a velocity times a time."""
@@ -383,66 +346,56 @@ class StateBuffer:
         base_known = self._base_nq > 0 and self.base_known
         if self.unreachable or (base_required and self._base_nq and not base_known):
             return None
-        whole = self._whole
-        mask, ages, overdue = self._nothing_stale, None, None
+        mask, ages, overdue, passive = self._nothing_stale, None, None, None
         stale: tuple[str, ...] = ()
-        if whole is not None:
-            now, names = whole.time, self.joint_names
-            _, has_velocity, has_effort = whole.selection.quantities
-            velocity_missing = () if has_velocity else names
-            effort_missing = () if has_effort else names
-            if len(whole.values) == len(self._blank):
-                numbers = whole.values  # robot without a base, joints in the model's order
-            else:
+        if self._whole is not None:
+            now, selection, values = self._whole
+            _, has_velocity, has_effort = selection.quantities
+            velocity_missing = () if has_velocity else self.joint_names
+            effort_missing = () if has_effort else self.joint_names
+            numbers = values  # robot without a base, joints in the model's order
+            if len(values) != len(self._blank):
                 numbers = self._blank.copy()
-                numbers[whole.selection.places] = whole.values
+                numbers[selection.places] = values
         else:
-            now, known, timeline = self._moment, self._known_quantities(), self.timeline
-            passive, measured = self.passive, known.measured
+            self._known_quantities()
+            timeline, passive, v_index = self.timeline, self.passive, self._v_index
+            stamps = timeline.stamps.reshape(3, -1)
+            measured = stamps[0] != NEVER
             if passive is None and not measured.all():
                 return None
-            numbers = timeline.at(now)
-            velocity_missing, effort_missing = known.velocity_missing, known.effort_missing
-            received = timeline.stamps[known.received]
-            oldest, newest = int(received.min(initial=now)), int(received.max(initial=now))
-            ages = self._no_ages
-            if oldest < now:
-                ages = np.zeros(self.robot.nv, dtype=np.int64)
-                count = len(self.joint_names)
-                ages[self._v_index] = np.maximum(now - timeline.stamps[:count], 0)
-                ages[self._v_index[~measured]] = ages[self._v_index[measured]].max(initial=0)
-                late = timeline.overdue()
-                if late is not None and late[:count].any():
-                    overdue = np.zeros(self.robot.nv, dtype=bool)
-                    overdue[self._v_index] = late[:count]
-            if 0 < int(self.joint_timeout * NANOSECONDS) < max(now - oldest, newest - now):
-                positions, velocities, efforts = timeline.stamps.reshape(3, -1)
-                old = self._too_old(positions)
-                old[~measured] = old[measured].any()
-                mask, stale = np.zeros(self.robot.nv, dtype=bool), self._names_of(old & measured)
-                mask[self._v_index] = old
-                without = self._without_quantity(velocities, old)
-                without[~measured] &= without[measured].any()
-                velocity_missing = self._names_of(without)
-                effort_missing = self._names_of(self._without_quantity(efforts, old))
-        nq, nv = self.robot.nq, self.robot.nv
-        q, v, effort = numbers[:nq], numbers[nq : nq + nv], numbers[nq + nv :]
+            now = 0 if timeline.moment == NEVER else timeline.moment
+            numbers, ages = timeline.at(now), self._no_ages.copy()
+            ages[v_index] = np.maximum(now - stamps[0], 0)
+            ages[v_index[~measured]] = ages[v_index[measured]].max(initial=0)
+            late = timeline.overdue()[: len(measured)]
+            if late.any():
+                overdue = self._nothing_stale.copy()
+                overdue[v_index] = late
+            too_old = self._too_old(stamps, now)
+            old = too_old[0] & measured
+            # Quantities that joints report no longer, or never did. Passive joints have those that
+            # all others have.
+            without = (stamps == NEVER) | (too_old & ~old)
+            without[:, ~measured] &= without[:, measured].any(axis=1, keepdims=True)
+            velocity_missing, effort_missing = map(self._names_of, without[1:])
+            if old.any():
+                stale, mask = self._names_of(old), mask.copy()
+                mask[v_index] = old | ~measured
+        q, v, effort = self._parts(numbers)
         if base_known:
             base = self.timeline.base
             q[: self._base_nq], v[: self._base_nv] = base.at(now)
             age = max(now - base.stamp, 0)
-            if ages is None:
-                ages = self._no_ages
-            if age:
-                ages = ages.copy()
-                ages[: self._base_nv] = age
-                if age > OVERDUE_AFTER * base.interval > 0.0:
-                    overdue = np.zeros(self.robot.nv, dtype=bool) if overdue is None else overdue
-                    overdue[: self._base_nv] = True
-            if self._too_old(np.array(base.stamp)):
+            ages = self._no_ages.copy() if ages is None else ages
+            ages[: self._base_nv] = age
+            if age > OVERDUE_AFTER * base.interval > 0.0:
+                overdue = self._nothing_stale.copy() if overdue is None else overdue
+                overdue[: self._base_nv] = True
+            if self._too_old(np.array(base.stamp), now):
                 stale, mask = (ODOMETRY, *stale), mask.copy()
                 mask[: self._base_nv] = True
-        if whole is None and passive is not None:
+        if passive is not None:
             determined = passive.solve(q, v)
             if passive.q is None:
                 return None
@@ -453,23 +406,16 @@ class StateBuffer:
             not_finite=self.not_finite if self.unusable else (),
         )
 
-    @property
-    def _moment(self) -> int:
-        """Time of the state [ns]; zero if no time has been received."""
-        moment = self.timeline.moment
-        return 0 if moment == NEVER else moment
+    def _parts(self, numbers: Array) -> tuple[Array, Array, Array]:
+        """Returns q, v and effort of their concatenation (..., nq + 2 nv)."""
+        nq, nv = self.robot.nq, self.robot.nv
+        return numbers[..., :nq], numbers[..., nq : nq + nv], numbers[..., nq + nv :]
 
-    def _too_old(self, stamps: Stamps) -> NDArray[np.bool_]:
+    def _too_old(self, stamps: Stamps, now: int) -> NDArray[np.bool_]:
         """Returns the mask of stamps further from the state's time than ``joint_timeout``."""
-        if self.joint_timeout == 0.0:
-            return np.zeros(stamps.shape, dtype=bool)
         limit = int(self.joint_timeout * NANOSECONDS)
         # Stamps of another clock may lie in the future; they are stale too.
-        return np.abs(stamps - self._moment) > limit
-
-    def _without_quantity(self, stamps: Stamps, stale: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Returns the mask of joints that report without this quantity."""
-        return (stamps == NEVER) | (self._too_old(stamps) & ~stale)
+        return (np.abs(stamps - now) > limit) & (limit > 0)
 
     def _count_unknown(self, name: str, times: int = 1) -> None:
         # Bounded, because the names come from messages.
@@ -477,26 +423,18 @@ class StateBuffer:
         few = name in self.unknown_names or len(self.unknown_names) < MAX_UNKNOWN_NAMES
         self.unknown_names[name if few else 'others'] += times
 
-    def _known_quantities(self) -> Known:
-        """Returns the joints with received values, recomputed if they have changed."""
+    def _known_quantities(self) -> tuple[bool, ...]:
+        """Returns whether positions, velocities, efforts of any joint have been received.
+
+        Updates ``passive``, which depends on the same.
+        """
         timeline = self.timeline
-        if self._known.changes != timeline.changes:
+        if self._changes != timeline.changes:
             reported = timeline.stamps.reshape(3, -1) != NEVER
-            measured = reported[0]
             start = None if self.passive is None else self.passive.q
-            self.passive = self.passive_joints(self._names_of(~measured), start)
-            # Passive joints have a velocity if all others have one, and no effort.
-            known = [
-                row | ~measured if self.passive and row[measured].all() else row
-                for row in reported[1:]
-            ]
-            self._known = Known(
-                timeline.changes,
-                slice(None) if reported.all() else np.flatnonzero(reported),
-                tuple(reported.any(axis=1).tolist()),
-                measured,
-                *(self._names_of(~row) for row in known),
-            )
+            self.passive = self.passive_joints(self._names_of(~reported[0]), start)
+            self._known = tuple(reported.any(axis=1).tolist())
+            self._changes = timeline.changes
         return self._known
 
     def passive_joints(self, absent: Iterable[str], start: Array | None) -> PassiveJoints | None:

@@ -19,16 +19,23 @@ all following messages are old: the clock was set back.
 from __future__ import annotations
 
 from collections import deque
-from itertools import pairwise
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .moving_base import DEPTH, LONG_AGO, NEVER, BaseSample, MovingBase
+from .reports import Array, Indices, Stamps
 
-Array = NDArray[np.float64]
-Stamps = NDArray[np.int64]
-Indices = NDArray[np.intp]
+NEVER = -(2**62)
+"""Stamp of a quantity without a received or finite value: as early as subtraction allows."""
+
+DEPTH = 16
+"""Number of samples that are kept."""
+
+ALIGNED = 100_000_000
+"""Maximum time over which the twist extrapolates a pose [ns]: five periods of odometry at 50 Hz.
+For a base that brakes with 2 m/s^2 the error is then 1 cm."""
 
 MIN_MESSAGES = 3
 """Number of messages after which a publisher takes part in the synchronization."""
@@ -54,10 +61,6 @@ MIN_STATE_STEP = 0.5
 """Minimum time between states of alternating publishers as a share of an interval. They produce one
 state per cycle, completed by the later one of the pair with the closer stamps."""
 
-STEP = 1.1
-"""Factor by which the usual interval follows the last one, up or down; it bounds the effect of a
-lost or late message."""
-
 MAX_PUBLISHERS = 16
 """Maximum number of distinguished publishers."""
 
@@ -67,118 +70,119 @@ shorter."""
 
 JUMP_NS = round(JUMP * 1e9)
 
+LONG_AGO = NEVER + 1
+"""Stamp of values that were received before the clock was set back."""
+
 MIN_OLD_MESSAGES = 3
 """Number of consecutive old messages about the same joints that indicate a jump."""
 
 
-class Publisher:
-    """A publisher of some quantities, and its last samples.
+class Samples:
+    """Last samples of one source.
+
+    Attributes:
+        samples: tuples of a stamp [ns] and values, the newest last.
+    """
+
+    def __init__(self) -> None:
+        """Creates it without samples."""
+        self.samples: deque[Any] = deque(maxlen=DEPTH)
+
+    @property
+    def stamp(self) -> int:
+        """Stamp of the newest sample [ns]; ``NEVER`` if there is none."""
+        return int(self.samples[-1][0]) if self.samples else NEVER
+
+    @property
+    def interval(self) -> float:
+        """Usual interval of the samples [ns]; 0 while unknown."""
+        count = len(self.samples) - 1
+        return (self.samples[-1][0] - self.samples[0][0]) / count if count > 0 else 0.0
+
+    def add(self, sample: tuple[Any, ...]) -> bool:
+        """Adds a sample, which replaces one of the same stamp; returns False if it is older."""
+        if sample[0] < self.stamp:
+            return False
+        if sample[0] == self.stamp:
+            self.samples.pop()
+        self.samples.append(sample)
+        return True
+
+    def around(self, time: int) -> tuple[Any, Any, float]:
+        """Returns the samples before and after a time [ns], and the share of the latter.
+
+        Before the oldest and after the newest sample both are that one.
+        """
+        after = self.samples[-1]
+        for before in reversed(self.samples):
+            if before[0] <= time:
+                break
+            after = before
+        share = 0.0 if before is after else (time - before[0]) / (after[0] - before[0])
+        return before, after, share
+
+
+class BaseSample(NamedTuple):
+    """Coordinates q of the root joint and its velocity v at a stamp [ns]."""
+
+    stamp: int
+    q: Array
+    v: Array
+
+
+class MovingBase(Samples):
+    """Last samples of a moving base, each a ``BaseSample``."""
+
+    def __init__(self, carry: Callable[[Array, Array], Array]) -> None:
+        """Creates it without samples.
+
+        Args:
+            carry: integrates coordinates by a tangent vector (velocity times time).
+        """
+        super().__init__()
+        self._carry = carry
+
+    def at(self, time: int) -> tuple[Array, Array]:
+        """Returns q and v at a time [ns].
+
+        q is that of the nearest sample, extrapolated by its twist for at most ``ALIGNED``; v is
+        interpolated between two samples.
+        """
+        before, after, share = self.around(time)
+        v = before.v + share * (after.v - before.v)
+        nearest = before if share <= 0.5 else after
+        elapsed = min(max(time - nearest.stamp, -ALIGNED), ALIGNED)
+        return self._carry(nearest.q, elapsed * 1e-9 * nearest.v) if elapsed else nearest.q, v
+
+
+class Publisher(Samples):
+    """A publisher of some quantities, with the values (n) of its last messages.
 
     Attributes:
         which: (n) its quantities.
-        alone: whether no other publisher has reported any of them.
-        samples: stamp [ns] and values (n), the newest first.
-        stamp: stamp of its last message that was synchronized [ns].
-        interval: usual interval of its stamps [ns]; 0 while unknown.
-        recent: mean of the last few, which follows a change at once [ns].
-        count: synchronized messages with new stamps, up to ``MIN_MESSAGES``.
         missed: per other publisher, messages of that one since its own last message.
     """
 
     def __init__(self, which: Indices) -> None:
-        self.which, self.reported, self.alone = which, frozenset(which.tolist()), True
-        self.samples: deque[tuple[int, Array]] = deque(maxlen=DEPTH)
-        self.stamp, self.interval, self.count = NEVER, 0.0, 0
-        self.recent = 0.0
+        super().__init__()
+        self.which, self._reported = which, frozenset(which.tolist())
         self.missed: dict[Publisher, int] = {}
 
-    def add(self, stamp: int, values: Array) -> None:
-        """Adds a sample; it replaces one of the same stamp, and older ones are dropped."""
-        if self.samples and self.samples[0][0] >= stamp:
-            if self.samples[0][0] > stamp:
-                return
-            self.samples.popleft()
-        self.samples.appendleft((stamp, values))
-
     def at(self, time: int) -> Array:
-        """Returns the values (n) at a time before the newest sample [ns]."""
-        for (later, after), (before, values) in pairwise(self.samples):
-            if before <= time:
-                share = (time - before) / (later - before)
-                # values + share (after - values) could overflow in the difference.
-                return (1.0 - share) * values + share * after
-        return self.samples[-1][1]
-
-    def record(self, stamp: int) -> None:
-        """Updates the interval with a message [ns]."""
-        self.missed.clear()
-        interval = stamp - self.stamp
-        if interval <= 0:
-            return
-        first, self.stamp = self.stamp == NEVER, stamp
-        self.count = min(self.count + 1, MIN_MESSAGES)
-        if not self.interval:
-            self.interval = self.recent = 0.0 if first else interval
-        else:
-            self.recent = 0.5 * (self.recent + interval)
-            self.interval *= STEP if interval > self.interval else 1.0 / STEP
+        """Returns the values (n) at a time [ns]."""
+        (_, earlier), (_, later), share = self.around(time)
+        # earlier + share (later - earlier) could overflow in the difference.
+        values: Array = (1.0 - share) * earlier + share * later
+        return values
 
     def waits_for(self, other: Publisher, missed: int) -> bool:
         """Whether this publisher waits for another that missed some of its messages."""
         return (
-            self.count == other.count == MIN_MESSAGES
+            min(len(self.samples), len(other.samples)) >= MIN_MESSAGES
             and other.interval <= MAX_INTERVAL_RATIO * self.interval
             and abs(self.stamp - other.stamp) <= MAX_APART * self.interval
             and missed <= MAX_MISSED
-            and self.reported.isdisjoint(other.reported)
-        )
-
-
-class ClockJumps:
-    """Backward jumps of the clock.
-
-    Attributes:
-        count: number of jumps.
-        last: stamps before and after the last jump [ns].
-    """
-
-    def __init__(self, size: int) -> None:
-        """Creates a detector for ``size`` quantities."""
-        self.count, self.last = 0, (0, 0)
-        self._in_a_row = np.zeros(size, dtype=np.int64)
-        self._any_old = False
-
-    def received(self, which: Indices) -> None:
-        """Resets the counters of quantities with a current message."""
-        if self._any_old:
-            self._in_a_row[which] = 0
-            self._any_old = bool(self._in_a_row.any())
-
-    def jumped(self, which: Indices, before: int, stamp: int) -> bool:
-        """Whether the clock was set back, to be called for old values.
-
-        Args:
-            which: quantities with old values in a message.
-            before: newest stamp so far [ns].
-            stamp: stamp of the message [ns].
-        """
-        if before - stamp <= JUMP_NS:
-            return False
-        self._in_a_row[which] += 1
-        self._any_old = True
-        if self._in_a_row[which].min() < MIN_OLD_MESSAGES:
-            return False
-        self._in_a_row[:] = 0
-        self.count, self.last = self.count + 1, (before, stamp)
-        return True
-
-    def __str__(self) -> str:
-        """Describes the last jump and the number of jumps."""
-        before, after = self.last
-        times = f'; {self.count} times so far' if self.count > 1 else ''
-        return (
-            f'set back by {(before - after) * 1e-9:.3f} s, from {before * 1e-9:.3f} s to '
-            f'{after * 1e-9:.3f} s{times}'
+            and self._reported.isdisjoint(other._reported)
         )
 
 
@@ -196,7 +200,8 @@ class Timeline:
         moment: time of the last output state [ns].
         due: whether the last message completed a state, at ``moment``.
         dropped: number of messages with a dropped value.
-        jumps: backward jumps of the clock.
+        jumps, last_jump: number of backward jumps of the clock; stamps before and after the last
+            one [ns].
     """
 
     def __init__(self, blank: Array, places: Indices, base: MovingBase) -> None:
@@ -210,14 +215,14 @@ class Timeline:
         size = len(places)
         self.stamps: Stamps = np.full(size, NEVER, dtype=np.int64)
         self.base = base
-        self.changes = 0
+        self.changes = self.dropped = 0
         self.newest = self.moment = NEVER
         self._interval = 0  # between the last complete messages
         self.due = False
-        self.dropped = 0
-        # One additional quantity: the base.
-        self.jumps = ClockJumps(size + 1)
-        self._base_index = np.array([size])
+        self.jumps, self.last_jump = 0, (0, 0)
+        # Consecutive messages with an old value of each quantity, and of the base.
+        self._old = np.zeros(size + 1, dtype=np.int64)
+        self._base = np.array([size])
         self._blank, self._places, self._last = blank, places, blank[places]
         self._publishers: dict[bytes, Publisher] = {}
 
@@ -228,9 +233,8 @@ class Timeline:
             other: the other one.
             mine, theirs: (n) quantities here, and the same ones there.
         """
-        self.newest, self.moment = other.newest, other.moment
-        self.dropped = other.dropped
-        self.jumps.count, self.jumps.last = other.jumps.count, other.jumps.last
+        self.newest, self.moment, self.dropped = other.newest, other.moment, other.dropped
+        self.jumps, self.last_jump = other.jumps, other.last_jump
         self.changes += 1
         self.stamps[mine], self._last[mine] = other.stamps[theirs], other._last[theirs]
         if len(mine) == len(self.stamps) == len(other.stamps) and np.array_equal(mine, theirs):
@@ -244,13 +248,10 @@ class Timeline:
         """
         values = self._last.copy()
         for publisher in self._publishers.values():
-            if publisher.samples and publisher.samples[0][0] > time:
-                which, found = publisher.which, publisher.at(time)
-                if not publisher.alone:
-                    own = self.stamps[which] == publisher.samples[0][0]
-                    own &= np.isfinite(found)
-                    which, found = which[own], found[own]
-                values[which] = found
+            if publisher.stamp > time:
+                which, past = publisher.which, publisher.at(time)
+                own = (self.stamps[which] == publisher.stamp) & np.isfinite(past)
+                values[which[own]] = past[own]
         result = self._blank.copy()
         result[self._places] = values
         return result
@@ -262,80 +263,61 @@ class Timeline:
         self.newest = self.moment = stamp
         self.due = True
 
-    def overdue(self) -> NDArray[np.bool_] | None:
-        """Returns the mask (size) of quantities whose next report is late; None if none is."""
-        mask = None
+    def overdue(self) -> NDArray[np.bool_]:
+        """Returns the mask (size) of quantities whose next report is late."""
+        mask = np.zeros(len(self.stamps), dtype=bool)
         for publisher in self._publishers.values():
-            if publisher.recent > 0.0:
+            interval = publisher.interval
+            if interval > 0.0:
                 # Of a message, single values may be missing.
                 stamps = self.stamps[publisher.which]
-                late = self.moment - stamps > OVERDUE_AFTER * publisher.recent
-                late &= stamps <= publisher.stamp
-                if late.any():
-                    mask = np.zeros(len(self.stamps), dtype=bool) if mask is None else mask
-                    mask[publisher.which] |= late
+                late = self.moment - stamps > OVERDUE_AFTER * interval
+                mask[publisher.which] |= late & (stamps <= publisher.stamp)
         return mask
 
     def store_complete(self, which: Indices, values: Array, stamp: int) -> None:
         """Stores the last of the messages that were recorded by ``skip_to``."""
-        publisher = self.store(which, values, stamp)
+        publisher = self._store(which, values, stamp, which)
         if publisher is not None and self._interval > 0:
-            publisher.stamp, publisher.interval = stamp, self._interval
-            publisher.recent = self._interval
+            publisher.samples.clear()
+            publisher.samples.extend(((stamp - self._interval, values), (stamp, values)))
 
-    def store(
-        self, which: Indices, values: Array, stamp: int, message: Indices | None = None
+    def _store(
+        self, which: Indices, values: Array, stamp: int, message: Indices
     ) -> Publisher | None:
         """Stores the values of a message, without those that are late; arguments as of ``add``.
 
         Returns:
             The publisher; None if all values are late.
         """
-        whole = values
-        if message is None:
-            message = which
-        else:
-            whole = np.full(len(message), np.nan)
-            whole[np.isin(message, which)] = values
+        before = self.stamps[which]
+        late = before > stamp
+        # A value that was forgotten takes any stamp, so that not all have to be late.
+        if late.any() and self._clock_jumped(which[late], self.newest, stamp):
+            self._set_back()
+            return self._store(which, values, stamp, message)
         key = message.tobytes()
-        publisher = self._publishers.get(key) or self._new_publisher(key, message)
-        samples = publisher.samples
-        if not (publisher.alone and samples and samples[0][0] <= stamp):
-            stamps = self.stamps[which]
-            self.changes += bool((stamps == NEVER).any())
-            late = stamps > stamp
-            # A value that was forgotten takes any stamp, so that not all have to be late.
-            if late.any() and self.jumps.jumped(which[late], self.newest, stamp):
-                self.set_back()
-                return self.store(which, values, stamp, message)
-            if late.all():
-                return None
-            self.dropped += bool(late.any())
-            publisher.add(stamp, whole)
-            which, values = which[~late], values[~late]
-        else:
-            publisher.add(stamp, whole)
-        self.stamps[which], self._last[which] = stamp, values
-        self.jumps.received(which)
+        if key not in self._publishers:
+            if len(self._publishers) >= MAX_PUBLISHERS:
+                self._publishers.clear()
+            self._publishers[key] = Publisher(message)
+        if late.all():
+            return None
+        self.changes += bool((before == NEVER).any())
+        self.dropped += bool(late.any())
+        publisher, sample = self._publishers[key], values
+        if len(which) < len(message):
+            sample = np.full(len(message), np.nan)
+            sample[np.isin(message, which)] = values
+        publisher.add((stamp, sample))
+        which, values = which[~late], values[~late]
+        self.stamps[which], self._last[which], self._old[which] = stamp, values, 0
         return publisher
-
-    def _new_publisher(self, key: bytes, which: Indices) -> Publisher:
-        if len(self._publishers) >= MAX_PUBLISHERS:
-            self._publishers.clear()
-        new = Publisher(which)
-        new.alone = not (self.stamps[which] > LONG_AGO).any()
-        for other in self._publishers.values():
-            if not new.reported.isdisjoint(other.reported):
-                new.alone = other.alone = False
-        self._publishers[key] = new
-        return new
 
     def forget(self, which: Indices) -> None:
         """Removes the values of some quantities; each is that of ``blank`` again."""
         self.changes += 1
         self.stamps[which], self._last[which] = NEVER, self._blank[self._places[which]]
-        for publisher in self._publishers.values():
-            publisher.alone = False
 
     def add(
         self, which: Indices, values: Array, stamp: int, message: Indices | None = None
@@ -349,12 +331,12 @@ class Timeline:
             message: quantities in the message, which contain ``which`` in the same order, if not
                 all are known.
         """
-        publisher = self.store(which, values, stamp, message)
+        publisher = self._store(which, values, stamp, which if message is None else message)
         if publisher is None:
             self.dropped += 1
             return
         self.newest = max(self.newest, stamp)
-        publisher.record(stamp)
+        publisher.missed.clear()
         moment, least = stamp, 0
         for other in self._publishers.values():
             if other is not publisher:
@@ -374,24 +356,52 @@ class Timeline:
             alone: whether the robot has no joints, so that the sample completes a state.
         """
         if not self.base.add(sample):
-            if not self.jumps.jumped(self._base_index, self.base.stamp, sample.stamp):
+            if not self._clock_jumped(self._base, self.base.stamp, sample.stamp):
                 self.dropped += 1
                 return False
-            if alone:
-                self.set_back()
-            else:  # joints and base may be stamped by different clocks
-                self.base.set_back()
+            # Joints and base may be stamped by different clocks.
+            self.base.samples.clear()
             self.base.add(sample)
-        self.jumps.received(self._base_index)
+            if alone:
+                self.moment = NEVER
+        self._old[-1] = 0
         if alone:
             self.newest = sample.stamp
             self._advance(sample.stamp)
         return True
 
-    def set_back(self) -> None:
+    def _clock_jumped(self, which: Indices, before: int, stamp: int) -> bool:
+        """Whether the clock was set back, to be called for old values of a message.
+
+        Args:
+            which: quantities with old values.
+            before: newest stamp so far [ns].
+            stamp: stamp of the message [ns].
+        """
+        if before - stamp <= JUMP_NS:
+            return False
+        self._old[which] += 1
+        if self._old[which].min() < MIN_OLD_MESSAGES:
+            return False
+        self._old[:] = 0
+        self.jumps, self.last_jump = self.jumps + 1, (before, stamp)
+        return True
+
+    def describe_jumps(self) -> str:
+        """Describes the last backward jump of the clock, and the number of jumps."""
+        if not self.jumps:
+            return 'never set back'
+        before, after = self.last_jump
+        times = f'; {self.jumps} times so far' if self.jumps > 1 else ''
+        return (
+            f'set back by {(before - after) * 1e-9:.3f} s, from {before * 1e-9:.3f} s to '
+            f'{after * 1e-9:.3f} s{times}'
+        )
+
+    def _set_back(self) -> None:
         """Marks all samples as old after the clock was set back, so that any stamp is newer."""
         self.stamps[self.stamps != NEVER] = LONG_AGO
-        self.base.set_back()
+        self.base.samples.clear()
         self._publishers.clear()
         self.newest = self.moment = NEVER
 

@@ -91,14 +91,14 @@ class ResidualWatch:
         """
         self.excess, self.increase = np.zeros((2, robot.nv))
         self.advice = ''
-        self._names = {i: name for name, i in robot.joint_v_indices.items()}
+        self.fresh = 0
+        self._names = tuple(robot.joint_v_indices)
         self._judges = not robot.model.root_joint_nv
         self._max_velocity = AT_REST * motion_scales(robot)
         self._fast = np.maximum(self._max_velocity, FULL_FRICTION * friction_velocity)
         # Residuals, directions of motion, excess over the contact threshold, torques of friction.
-        self._stored = np.zeros((4, WINDOW, robot.nv))
+        self._stored = np.full((4, WINDOW, robot.nv), np.nan)
         self._counts = np.zeros(robot.nv, dtype=int)
-        self.fresh = 0
 
     def add(
         self,
@@ -132,19 +132,17 @@ class ResidualWatch:
         self._stored[3] = np.nan
 
     def excess_friction(self) -> Vector:
-        """Returns the dry friction (nv) beyond that of the model; NaN if unknown [Nm or N].
+        """Returns the dry friction (nv) beyond that of the model; NaN if unknown [Nm or N]."""
+        return self._turning(self._stored[3])
 
-        Half of the difference of the torques in backward and forward motion, as medians: errors
-        that are the same in both directions cancel out.
+    def _turning(self, torques: Vector) -> Vector:
+        """Returns the part (nv) of torques (WINDOW, nv) against motion; NaN if unknown.
+
+        Half of the difference of the medians in backward and forward motion: errors that are the
+        same in both directions cancel out.
         """
-        found = np.full(len(self._counts), np.nan)
-        for i, count in enumerate(self._counts):
-            ways, torques = self._stored[1, :count, i], self._stored[3, :count, i]
-            known = np.isfinite(torques)
-            forward, backward = known & (ways > 0.0), known & (ways < 0.0)
-            if min(forward.sum(), backward.sum()) >= MIN_WAY:
-                found[i] = 0.5 * (np.median(torques[backward]) - np.median(torques[forward]))
-        return found
+        ways = self._stored[1]
+        return 0.5 * (_median(torques, ways < 0.0, MIN_WAY) - _median(torques, ways > 0.0, MIN_WAY))
 
     def judge(self, offset: Vector, stated: Vector) -> bool:
         """Updates the attributes if a check is due; returns whether they have changed.
@@ -157,67 +155,60 @@ class ResidualWatch:
         if self.fresh < CHECK_EVERY:
             return False
         self.fresh = 0
-        measured, before = np.zeros(len(stated)), self.excess
-        for i in np.flatnonzero(self._counts >= MIN_SAMPLES):
-            residuals = self._stored[0, : self._counts[i], i]
-            measured[i] = GAUSSIAN_RATIO * np.median(np.abs(residuals - offset[i]))
+        residuals, before = self._stored[0] - offset, self.excess
+        medians = _median(np.abs(residuals), np.isfinite(residuals), MIN_SAMPLES)
+        measured = GAUSSIAN_RATIO * np.nan_to_num(medians)
         wrong = measured > np.where(before > 0.0, RIGHT, WRONG) * stated
-        excess = np.zeros(len(stated))
-        excess[wrong] = np.sqrt(np.square(measured[wrong]) - np.square(stated[wrong]))
-        increase = np.zeros(len(stated))
-        affected = wrong.any() & (measured > AFFECTED * stated)
-        for i in np.flatnonzero(affected):
-            largest = float(self._stored[2, : self._counts[i], i].max())
-            increase[i] = max(MARGIN * largest, HELD * self.increase[i], 0.0)
+        beyond = np.square(measured) - np.square(np.where(wrong, stated, 0.0))
+        excess = np.where(wrong, np.sqrt(beyond), 0.0)
+        largest = np.fmax.reduce(self._stored[2], axis=0, initial=0.0)
+        increase = np.maximum(MARGIN * largest, HELD * self.increase)
+        increase[~(wrong.any() & (measured > AFFECTED * stated))] = 0.0
         pairs = (excess, before), (increase, self.increase)
         if all(np.all(np.abs(new - old) <= IGNORED_CHANGE * old) for new, old in pairs):
             return False
         self.excess, self.increase = excess, increase
-        order = sorted(np.flatnonzero(wrong), key=lambda i: stated[i] / measured[i])
-        names = tuple(self._names.get(int(i), 'a joint') for i in order)
+        self.advice = self._describe(measured, stated, residuals) if wrong.any() else ''
+        return True
+
+    def _describe(self, measured: Vector, stated: Vector, residuals: Vector) -> Explanation:
+        """Returns the joints with an ``excess``, the worst first, and the likely cause."""
+        order = sorted(np.flatnonzero(self.excess), key=lambda i: stated[i] / measured[i])
+        names = tuple(self._names[i] for i in order)
         lines = [
             f'{name} {measured[i]:.2g} instead of {stated[i]:.2g}'
             for name, i in zip(names, order, strict=True)
         ]
         if len(lines) > MAX_NAMED:
             lines[MAX_NAMED:] = [f'{len(lines) - MAX_NAMED} more joints']
-        self.advice = ''
-        if lines:
-            reason, cause = self._cause(np.flatnonzero(wrong), offset)
-            raised: tuple[str | Figure, ...] = ()
-            if increase.any():
-                most = Figure(float(increase.max()), '.2g')
-                raised = '; contact thresholds are raised by up to ', most, ' meanwhile'
-            self.advice = Explanation(
-                reason,
-                'external torques in motion deviate by far more than is stated (in Nm or N: ',
-                Names(names, ', '.join(lines)),
-                '): ',
-                *(*cause, *raised),
-            )
-        return True
+        reason, cause = self._cause(residuals)
+        raised: tuple[str | Figure, ...] = ()
+        if self.increase.any():
+            most = Figure(float(self.increase.max()), '.2g')
+            raised = '; contact thresholds are raised by up to ', most, ' meanwhile'
+        return Explanation(
+            reason,
+            'external torques in motion deviate by far more than is stated (in Nm or N: ',
+            Names(names, ', '.join(lines)),
+            '): ',
+            *(*cause, *raised),
+        )
 
-    def _cause(
-        self, joints: NDArray[np.int64], offset: Vector
-    ) -> tuple[Reason, tuple[str | Figure, ...]]:
-        """Returns the likely cause of large residuals of joints, and its text in parts.
+    def _cause(self, residuals: Vector) -> tuple[Reason, tuple[str | Figure, ...]]:
+        """Returns the likely cause of large residuals (WINDOW, nv), and its text in parts.
 
         The confidence is the share of the mean square that turns with the direction of motion, or
         does not.
         """
-        shares, signs = [], 0.0
-        for i in joints:
-            residuals, ways = self._stored[:2, : self._counts[i], i]
-            residuals = residuals - offset[i]
-            if min((ways < 0.0).sum(), (ways > 0.0).sum()) >= MIN_WAY:
-                missing = 0.5 * (residuals[ways > 0.0].mean() - residuals[ways < 0.0].mean())
-                shares.append(missing**2 / np.square(residuals).mean())
-                signs += np.sign(missing)
-        share = float(np.mean(shares)) if shares else 0.5 * (FRICTION + MASSES)
+        wrong = self.excess > 0.0
+        turning = self._turning(residuals)[wrong]
+        shares = np.square(turning) / np.nanmean(np.square(residuals[:, wrong]), axis=0)
+        known = np.isfinite(shares)
+        share = float(shares[known].mean()) if known.any() else 0.5 * (FRICTION + MASSES)
         if share >= FRICTION:
+            change = 'less' if np.nansum(np.sign(turning)) < 0.0 else 'more'
             return Reason.FRICTION_UNEXPECTED, (
-                f'probably those of {"less" if signs > 0.0 else "more"} friction than configured '
-                '(confidence ',
+                f'probably those of {change} friction than configured (confidence ',
                 *(Figure(100.0 * share, '.0f'), ' %); calibrate, set adaptation.share, or set '),
                 'friction',
             )
@@ -230,6 +221,16 @@ class ResidualWatch:
             'friction or masses are not as described, or a contact lasts; tare, or set friction, '
             'payload or effort.model_error',
         )
+
+
+def _median(values: Vector, used: NDArray[np.bool_], least: int) -> Vector:
+    """Returns the medians (nv) of used finite values (WINDOW, nv); NaN of fewer than ``least``."""
+    used = used & np.isfinite(values)
+    count = used.sum(axis=0)
+    ordered = np.sort(np.where(used, values, np.inf), axis=0)
+    middle = np.stack([(count - 1) // 2, count // 2]).clip(0, WINDOW - 1)
+    medians = np.take_along_axis(ordered, middle, axis=0).mean(axis=0)
+    return np.where(count >= least, medians, np.nan)
 
 
 class FrictionAdaptation:

@@ -34,8 +34,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from dynamics_ros import Robot
-from dynamics_ros.estimation.samples.reports import JointValues
-from dynamics_ros.estimation.samples.resolution import RefusedMessage
+from dynamics_ros.estimation.samples.reports import JointValues, RefusedMessage
 from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.wire.cdr import JointStateReader, MalformedMessageError
 from dynamics_ros.wire.conversions import pose_matrix

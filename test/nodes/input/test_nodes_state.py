@@ -21,8 +21,7 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
 from dynamics_ros import Robot
-from dynamics_ros.estimation.samples.reports import JointValues
-from dynamics_ros.estimation.samples.resolution import RefusedMessage
+from dynamics_ros.estimation.samples.reports import JointValues, RefusedMessage
 from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.nodes.inputs import waiting_for
 from dynamics_ros.reasons import Explanation, Reason
