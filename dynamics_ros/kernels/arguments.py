@@ -77,6 +77,8 @@ def real_array(argument: str, value: ArrayLike, expected: str) -> Array:
     # bool, signed, unsigned, float; not complex, text, time or object
     if array.dtype.kind not in 'biuf' and array.size:
         problem = 'text' if array.dtype.kind in 'US' else f'dtype {array.dtype}'
+        if array.dtype == object and not array.ndim:  # of another library, or a mapping
+            raise InvalidArgumentError(argument, f'a {type(value).__name__}', expected)
         if is_symbolic(value):
             problem = 'traced values (a traced function may call methods that have a kernel)'
         raise InvalidArgumentError(argument, problem, 'real numbers')

@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.model.collision_geometry import Visual, read_visual_geometry
+from dynamics_ros.model.formats import read_any
+from dynamics_ros.model.hardened_xml import is_text
 from dynamics_ros.model.tool_frame import tool_frame
-from dynamics_ros.model.urdf import read_urdf
 from dynamics_ros.multibody.arguments import finite_vector
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
@@ -63,8 +64,8 @@ class RobotPage:
                 limits allow.
             frame: frame shown at first; None is the tool of the description, or the
                 frame farthest from the root.
-            description: URDF text or file, whose shapes are drawn. Bodies without shapes are drawn
-                as bones between their joints.
+            description: text or file of the robot; the shapes of URDF are drawn. Bodies without
+                shapes are drawn as bones between their joints.
             port: port of the page; the next free one if it is taken.
             folder: folder of relative mesh paths if the description is text.
 
@@ -83,8 +84,12 @@ class RobotPage:
         visuals: Sequence[Visual] = ()
         tool = ''
         if description is not None:
-            visuals, _ = read_visual_geometry(description, folder)
-            tool = tool_frame(read_urdf(description))
+            contents = read_any(description)
+            if not is_text(description):
+                folder = Path(os.path.expanduser(description)).parent
+            if contents.urdf:
+                visuals, _ = read_visual_geometry(contents.urdf, folder)
+            tool = tool_frame(contents.robot)
         if frame is not None:
             tool = robot.model.frame(frame).name
         elif tool not in robot.frame_names:

@@ -177,7 +177,7 @@ class Viewer:
         # Without URDF, links are shown as bones.
         urdf = description.urdf or '<robot name=""/>'
         visuals, missing = read_visual_geometry(urdf, description.folder)
-        for problem in missing:
+        for problem in dict.fromkeys(missing):  # links may share a mesh
             self.node.get_logger().warning(f'not shown: {problem}')
         self._problem, self._missing = '', missing_shapes(missing)
         self.explorer.show(robot, visuals, tool_frame(description.robot))
