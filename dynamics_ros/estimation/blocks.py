@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.kernels import InTurn
+from dynamics_ros.kernels.program import InTurn
 
 from .contact.detector import Compared, ContactReport
 from .contact_pipeline import CHECK_PERIOD, ContactPipeline

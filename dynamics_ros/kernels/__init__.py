@@ -9,25 +9,20 @@ Python and C, compilation, kernels, their calls from Python (``kernel.py`` and t
 Independent of robots; may import ``errors``.
 """
 
+from dynamics_ros.kernels import math
 from dynamics_ros.kernels.autodiff import derivative, jacobian
 from dynamics_ros.kernels.graph.expression import Condition, Expression, Scalar, select
 from dynamics_ros.kernels.graph.trace import Trace, Variable, trace
 from dynamics_ros.kernels.kernel import Kernel, call_path, compile
 from dynamics_ros.kernels.llvm.source import llvm_ir
-from dynamics_ros.kernels.program import Copy, InTurn, Program, Step
-from dynamics_ros.kernels.python_backend import PlainFunction, python_source
+from dynamics_ros.kernels.python_backend import python_source
 from dynamics_ros.kernels.source import c_source
 
 __all__ = [
     'Condition',
-    'Copy',
     'Expression',
-    'InTurn',
     'Kernel',
-    'PlainFunction',
-    'Program',
     'Scalar',
-    'Step',
     'Trace',
     'Variable',
     'c_source',
@@ -36,6 +31,7 @@ __all__ = [
     'derivative',
     'jacobian',
     'llvm_ir',
+    'math',
     'python_source',
     'select',
     'trace',

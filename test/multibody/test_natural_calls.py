@@ -367,7 +367,8 @@ def test_dir_shows_what_is_public_and_nothing_else():
     assert not {'has_kernels', 'shares_kernels_with', 'kept'} & set(before)
     assert {'gravity', 'inverse_kinematics', 'tool_frame', 'nq', 'from_name'} <= set(before)
     assert dir(dynamics_ros) == sorted(dynamics_ros.__all__)
-    assert dir(kernels) == sorted(kernels.__all__)
+    assert dir(kernels) == sorted(kernels.__all__) and {'compile', 'math'} <= {*dir(kernels)}
+    assert not {'Program', 'Step'} & {*dir(kernels)}
 
 
 def test_annotations_stay_after_the_first_call():
