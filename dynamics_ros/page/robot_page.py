@@ -16,7 +16,6 @@ from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.model.collision_geometry import Visual, read_visual_geometry
 from dynamics_ros.model.formats import read_any
 from dynamics_ros.model.hardened_xml import is_text
-from dynamics_ros.model.tool_frame import tool_frame
 from dynamics_ros.multibody.arguments import finite_vector
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
@@ -62,8 +61,7 @@ class RobotPage:
             robot: the robot.
             configuration: (nq) shown at first; None sets all joints to zero, or as near as their
                 limits allow.
-            frame: frame shown at first; None is the tool of the description, or the
-                frame farthest from the root.
+            frame: frame shown at first; None is the tool frame of the robot.
             description: text or file of the robot; the shapes of URDF are drawn. Bodies without
                 shapes are drawn as bones between their joints.
             port: port of the page; the next free one if it is taken.
@@ -82,19 +80,12 @@ class RobotPage:
             else finite_vector('configuration', configuration, robot.nq)
         )
         visuals: Sequence[Visual] = ()
-        tool = ''
         if description is not None:
-            contents = read_any(description)
             if not is_text(description):
                 folder = Path(os.path.expanduser(description)).parent
-            if contents.urdf:
-                visuals, _ = read_visual_geometry(contents.urdf, folder)
-            tool = tool_frame(contents.robot)
-        if frame is not None:
-            tool = robot.model.frame(frame).name
-        elif tool not in robot.frame_names:
-            # The first of the links with the largest depth in the tree.
-            tool = max(robot.model.outline(), key=lambda one: one[1])[0].name
+            if urdf := read_any(description).urdf:
+                visuals, _ = read_visual_geometry(urdf, folder)
+        tool = robot.model.frame(frame or robot.model.tool_frame).name
         try:
             from .explorer import Explorer
             from .scene import Scene
@@ -110,7 +101,6 @@ class RobotPage:
         self.url = f'http://localhost:{scene.port}'
         self._scene, self._explorer = scene, explorer
         self._closed = threading.Event()
-        self._failure: Exception | None = None
         self._thread = threading.Thread(target=self._run, name='robot page', daemon=True)
         self._thread.start()
 
@@ -131,8 +121,6 @@ class RobotPage:
                 pass
         finally:
             self.close()
-        if self._failure is not None:
-            raise self._failure
 
     def close(self) -> None:
         """Stop serving the page."""
@@ -164,9 +152,6 @@ class RobotPage:
         try:
             while not self._closed.wait(PERIOD):
                 self._explorer.update()
-        except Exception as failure:
-            self._failure = failure
-            raise
         finally:
             self._closed.set()
             self._scene.close()

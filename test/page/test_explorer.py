@@ -103,7 +103,7 @@ def test_gravity_of_the_description_is_shown_until_a_node_tells_another(explorer
         f'>{four_digits(pitch)}<' in explorer._bars.content
         and 'limit 120' in explorer._bars.content
     )
-    explorer.set_torques({'shoulder_pitch': 12.5}, None)
+    explorer.gravity = {'shoulder_pitch': 12.5}
     explorer._next_update = 0.0
     explorer.update()
     assert '>12.50<' in explorer._bars.content
