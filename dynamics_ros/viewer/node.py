@@ -27,7 +27,7 @@ from std_msgs.msg import String
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.model import build_model
-from dynamics_ros.model.collision_geometry import read_visual_geometry
+from dynamics_ros.model.collision_geometry import by_reason, read_visual_geometry
 from dynamics_ros.model.urdf import parse_urdf
 from dynamics_ros.nodes.guarded_node import GuardedNode
 from dynamics_ros.nodes.parameters import ParameterSet, check_undeclared
@@ -204,7 +204,7 @@ class Viewer:
         # Without URDF, links are shown as bones.
         urdf = description.urdf or '<robot name=""/>'
         visuals, missing = read_visual_geometry(urdf, description.folder)
-        for problem in dict.fromkeys(missing):  # links may share a mesh
+        for problem in by_reason(missing):
             self.node.get_logger().warning(f'not shown: {problem}')
         self._problem, self._missing = '', missing_shapes(missing)
         self.explorer.show(robot, visuals, robot.tool_frame)
