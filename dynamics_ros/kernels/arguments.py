@@ -77,10 +77,11 @@ def real_array(argument: str, value: ArrayLike, expected: str) -> Array:
     # bool, signed, unsigned, float; not complex, text, time or object
     if array.dtype.kind not in 'biuf' and array.size:
         problem = 'text' if array.dtype.kind in 'US' else f'dtype {array.dtype}'
-        if array.dtype == object and not array.ndim:  # of another library, or a mapping
-            raise InvalidArgumentError(argument, f'a {type(value).__name__}', expected)
         if is_symbolic(value):
             problem = 'traced values (a traced function may call methods that have a kernel)'
+        elif array.dtype == object and not array.ndim:
+            # A mapping, or an object of another library.
+            raise InvalidArgumentError(argument, f'a {type(value).__name__}', expected)
         raise InvalidArgumentError(argument, problem, 'real numbers')
     return array.astype(FLOAT64, copy=False)
 

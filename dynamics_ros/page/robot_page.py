@@ -19,6 +19,8 @@ from dynamics_ros.model.hardened_xml import is_text
 from dynamics_ros.multibody.arguments import finite_vector
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
+from .bones import missing_shapes
+
 PORT = 8080
 
 HOST = '127.0.0.1'
@@ -80,21 +82,23 @@ class RobotPage:
             else finite_vector('configuration', configuration, robot.nq)
         )
         visuals: Sequence[Visual] = ()
+        missing: Sequence[str] = ()
         if description is not None:
             if not is_text(description):
                 folder = Path(os.path.expanduser(description)).parent
             if urdf := read_any(description).urdf:
-                visuals, _ = read_visual_geometry(urdf, folder)
+                visuals, missing = read_visual_geometry(urdf, folder)
         tool = robot.model.frame(frame or robot.model.tool_frame).name
         try:
             from .explorer import Explorer
             from .scene import Scene
-        except ImportError as missing:
-            reason = f'{missing.name} is not installed'
-            raise InvalidArgumentError('show', reason, INSTALL) from missing
+        except ImportError as absent:
+            reason = f'{absent.name} is not installed'
+            raise InvalidArgumentError('show', reason, INSTALL) from absent
         scene = Scene(HOST, port, robot.name)
         explorer = Explorer(scene)
         explorer.show(robot, visuals, tool)
+        explorer.say(missing_shapes(missing))
         if q is not None:
             explorer.pose(q)
         self.robot = robot

@@ -34,6 +34,7 @@ from dynamics_ros.nodes.parameters import ParameterSet, check_undeclared
 from dynamics_ros.nodes.process import Application, run
 from dynamics_ros.nodes.robot_request import Description, DescriptionFile
 from dynamics_ros.page.bars import Bar
+from dynamics_ros.page.bones import details, missing_shapes
 from dynamics_ros.parameters.contact import ArrowParameters
 from dynamics_ros.parameters.robot import DescriptionParameters, fixed
 from dynamics_ros.reasons import KEY
@@ -71,12 +72,6 @@ LEVELS = {
 
 START_OF_BROWSER = 1.0
 """Time from the start of the node to opening the page in a browser [s]."""
-
-LONGEST_LINE = 90
-"""Characters of a problem before the click that shows all of it."""
-
-MAX_MISSING = 12
-"""Missing shapes that are listed."""
 
 CONTACT, GRAVITY = 'contact_node/contact_state', 'dynamics_node/gravity_torques'
 SIMULATOR = 'robot_simulator'
@@ -324,20 +319,6 @@ def node_of(status: str) -> str:
     return status.partition(':')[0]
 
 
-def details(text: str, head: str = '') -> str:
-    """HTML of a text: its head, by default the first clause, and the whole text on a click."""
-    if not head:
-        head, _, rest = text.partition('; ')
-        if len(head) <= LONGEST_LINE and not rest:
-            return escape(head)
-        if len(head) > LONGEST_LINE:
-            head = head[:LONGEST_LINE].rsplit(' ', 1)[0] + ' ...'
-    return (
-        f'<details style="display:inline-block"><summary>{escape(head)}</summary>'
-        f'{escape(text)}</details>'
-    )
-
-
 def problems(statuses: Iterable[DiagnosticStatus]) -> list[str]:
     """HTML lines of statuses that are not ok: one line for a cause, with the nodes that it stops.
 
@@ -355,21 +336,6 @@ def problems(statuses: Iterable[DiagnosticStatus]) -> list[str]:
         text = details('; '.join(texts))
         lines.append(f'<b>{LEVELS.get(level, "status")}</b> of {escape(nodes)}: {text}')
     return lines
-
-
-def missing_shapes(missing: Sequence[str]) -> str:
-    """HTML about shapes that could not be read: a line per reason, and which ones on a click."""
-    shapes_of: dict[str, list[str]] = {}
-    for problem in missing:
-        shape, quote, reason = problem.partition("': ")
-        shapes_of.setdefault(reason or problem, []).append(shape + quote[:1])
-    lines = []
-    for reason, shapes in shapes_of.items():
-        number = f'{len(shapes)} shapes are' if len(shapes) > 1 else '1 shape is'
-        more = f' and {len(shapes) - MAX_MISSING} more' if len(shapes) > MAX_MISSING else ''
-        listed = ', '.join(shapes[:MAX_MISSING]) + more
-        lines.append(details(listed, f'{number} missing: {reason}'))
-    return ''.join(lines)
 
 
 def is_local(host: str) -> bool:
