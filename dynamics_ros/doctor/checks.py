@@ -135,7 +135,7 @@ def _emptiness(graph: Graph) -> Iterator[Finding]:
         )
     elif not graph.statuses:
         yield Finding(
-            'no node of dynamics_ros tells anything on /diagnostics',
+            'no node of dynamics_ros publishes /diagnostics',
             'start them: ros2 launch dynamics_ros dynamics.launch.py; if they run, compare their '
             f'ROS_DOMAIN_ID with this one, {graph.domain}',
         )

@@ -169,7 +169,7 @@ def identify_drive_gains(
     gains = _gains(first, _Runs.of(first, empty, loaded), load, body)
     if not gains.told.any():
         raise UnusableRecordingError(
-            f'no joint tells {load.mass:g} kg at {load.frame!r} from nothing: take a heavier load, '
+            f'no joint measures {load.mass:g} kg at {load.frame!r}: take a heavier load, '
             'or move the joints that carry it further'
         )
     opposite = gains.told & (np.sign(gains.gain) != np.sign(first.effort_model.scale))
@@ -302,7 +302,7 @@ def _payload(
     if mass < LIGHT * spread:
         raise UnusableRecordingError(
             f'the two recordings differ by {mass:.3f} kg with a deviation of {spread:.3f} kg at '
-            f'{frame!r}: no payload is told; move the joints that carry it'
+            f'{frame!r}: no payload is determined; move the joints that carry it'
         )
     return Payload(frame, mass, center, spread, deviation, own_weight)
 
