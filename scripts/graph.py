@@ -87,6 +87,9 @@ def topic_echo(node: Node, topic: str, type: str | None, once: bool, field: str 
     for message in _messages(node, topic, type):
         value = message
         for part in field.split('.') if field else ():
+            if not hasattr(value, part):
+                fields = ', '.join(getattr(value, 'get_fields_and_field_types', dict)())
+                raise RefusedError(f'there is no field {part}; there are: {fields or "none"}')
             value = getattr(value, part)
         print(yaml.safe_dump(plain(value), sort_keys=False).removesuffix('...\n'), end='')
         print('---', flush=True)

@@ -14,7 +14,7 @@ from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.files import write_files
 from dynamics_ros.identification.excitation.clearance import Clearance
 from dynamics_ros.identification.excitation.fourier import Excitation, plan_excitation
-from dynamics_ros.model.collision_geometry import read_collision_geometry
+from dynamics_ros.model.collision_geometry import by_reason, read_collision_geometry
 from dynamics_ros.model.description_file import read_description_file
 from dynamics_ros.robot import Robot
 from dynamics_ros.ros_yaml import yaml_text
@@ -70,7 +70,7 @@ def plan(arguments: list[str]) -> None:
         duration=options.duration,
         clearance=Clearance(robot, geometry, options.floor) if geometry.triangles else None,
     )
-    lines = [f'without collision shapes: {problem}' for problem in geometry.problems]
+    lines = [f'without collision shapes: {problem}' for problem in by_reason(geometry.problems)]
     if not geometry.triangles:
         below = '' if options.floor is None else ' and go below the floor: --floor has no effect'
         lines.append(f'the description has no shapes for collision: links may touch{below}')

@@ -69,7 +69,7 @@ def joint_rows(identified: Identified, tested: Evaluation | None) -> list[tuple[
     model = identified.effort_model
     tests = ('on the test', '') if tested else ()
     rows: list[tuple[str, ...]]
-    rows = [('joint', 'left over', '', *tests, 'viscous', 'Coulomb', 'offset')]
+    rows = [('joint', 'residual', '', *tests, 'viscous', 'Coulomb', 'offset')]
     for j, joint in enumerate(identified.robot.model.actuated):
         unit = 'N ' if joint.kind.slides[0] else 'Nm'
         errors = [
@@ -90,7 +90,7 @@ def result_blocks(
     """Yield the result as text, with a table of the joints."""
     yield from sentences
     yield joint_rows(identified, tested)
-    total = f'all joints: {identified.train.percent_all:.2f} % of the efforts are left over'
+    total = f'all joints: the residual is {identified.train.percent_all:.2f} % of the efforts'
     if tested is not None:
         total += f', {tested.percent_all:.2f} % on recordings that were not used'
     yield total

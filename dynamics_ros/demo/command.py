@@ -61,9 +61,9 @@ def _demonstrate(urdf: str, running: Children, options: argparse.Namespace, bega
         if not course.complete:
             raise
     except DemonstrationError as error:
-        course.report.require(False, str(error))
-    print(course.report.summary())
-    return _end(course.report.json(), options)
+        course.failures.append(str(error))
+    print(course.summary())
+    return _end({**course.report, 'failures': course.failures}, options)
 
 
 def _end(report: dict[str, Any], options: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.qos import QoSCompatibility, qos_check_compatible
 
@@ -31,6 +32,9 @@ rate is less than this share of that of its stamps."""
 
 MAX_INTERVALS = 2.0
 """Age of stamps in intervals between messages up to which the publisher is slow, not its clock."""
+
+MIN_ELAPSED = 0.5
+"""Shortest time over which the advance of stamps is judged [s]."""
 
 MAX_DELAY = 600.0
 """Age above which stamps are those of another clock or of a recording, not of a slow publisher
@@ -131,7 +135,7 @@ def _emptiness(graph: Graph) -> Iterator[Finding]:
         )
     elif not graph.statuses:
         yield Finding(
-            'no node of dynamics_ros tells anything on /diagnostics',
+            'no node of dynamics_ros publishes /diagnostics',
             'start them: ros2 launch dynamics_ros dynamics.launch.py; if they run, compare their '
             f'ROS_DOMAIN_ID with this one, {graph.domain}',
         )
@@ -267,11 +271,15 @@ def _is_slow(topic: Topic) -> bool:
     """Whether late stamps come from a publisher that is too slow rather than from its clock."""
     if topic.age is None or not topic.rate or not 0.0 < topic.age < MAX_DELAY:
         return False
-    if topic.pace is not None and topic.pace < SLOW_PACE:
-        return True
-    alone = len({one.node for one in topic.publishers}) == 1
-    if alone and topic.stamp_rate is not None and topic.rate < SLOW_RATE * topic.stamp_rate:
-        return True
+    _, now, stamps = np.array(topic.arrivals).T
+    steps = np.diff(stamps)
+    elapsed, advancing = now[-1] - now[0], steps[steps > 0.0]
+    if advancing.size:
+        if elapsed > MIN_ELAPSED and stamps[-1] - stamps[0] < SLOW_PACE * elapsed:
+            return True
+        alone = len({one.node for one in topic.publishers}) == 1
+        if alone and topic.rate * float(np.median(advancing)) < SLOW_RATE:
+            return True
     return topic.age * topic.rate <= MAX_INTERVALS
 
 

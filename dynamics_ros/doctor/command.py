@@ -117,8 +117,8 @@ def screen(graph: Graph, found: Sequence[Finding]) -> Iterator[Block]:
 
 
 def _row(topic: Topic) -> tuple[str, ...]:
-    rate = f'{topic.rate:.4g} Hz' if topic.rate else f'{topic.count} message'
-    if not topic.count:
+    rate = f'{topic.rate:.4g} Hz' if topic.rate else '1 message'
+    if not topic.arrivals:
         rate = 'silent' if topic.listened else '' if topic.subscriptions else 'nobody listens'
     age = '' if topic.age is None else f'{1e3 * topic.age:.1f} ms old'
     if topic.age is not None and abs(topic.age) >= 1.0:

@@ -8,14 +8,14 @@ outputs without other subscribers are not subscribed to.
 
 from __future__ import annotations
 
+import math
 import os
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
-from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -46,11 +46,8 @@ LOOK_PERIOD = 0.25
 NOT_DISCOVERED = '_NODE_NAME_UNKNOWN_'
 """Name of the node of an endpoint that is discovered before its node."""
 
-MAX_AGES = 10000
-"""Largest number of stamps kept per topic."""
-
-MIN_ELAPSED = 0.5
-"""Shortest time over which the advance of stamps is judged [s]."""
+MAX_ARRIVALS = 10000
+"""Largest number of messages kept per topic, as times."""
 
 _QOS = QoSProfile(depth=1000, reliability=ReliabilityPolicy.BEST_EFFORT)
 
@@ -66,18 +63,14 @@ class Endpoint(NamedTuple):
 
 @dataclass
 class Topic:
-    """Topic and statistics of the received messages.
+    """Topic and the arrivals of its messages.
 
     Attributes:
         name: full name.
         publishers, subscriptions: those of other nodes.
         listened: whether its messages were counted.
-        count: number of messages.
-        rate: messages per second between the first and the last one.
-        age: median age of the stamps on arrival [s]; None without stamps.
-        pace: time by which the stamps advance per second; None if they do not.
-        stamp_rate: rate of the stamps, by the median of their steps [Hz]; None if they do not
-            advance.
+        arrivals: of the latest messages the steady time, the time of the clock that stamps are
+            compared with, and the stamp [s]; without a stamp it is NaN.
         joints: names in its joint states.
         reports: times [s] and messages of each publisher, by its identifier (b'' before Kilted): of
             odometry, and of joint states of several publishers.
@@ -87,17 +80,24 @@ class Topic:
     publishers: tuple[Endpoint, ...] = ()
     subscriptions: tuple[Endpoint, ...] = ()
     listened: bool = False
-    count: int = 0
-    rate: float = 0.0
-    age: float | None = None
-    pace: float | None = None
-    stamp_rate: float | None = None
+    arrivals: deque[tuple[float, float, float]] = field(
+        default_factory=lambda: deque(maxlen=MAX_ARRIVALS)
+    )
     joints: set[str] = field(default_factory=set)
     reports: dict[bytes, list[tuple[float, Any]]] = field(default_factory=dict)
-    _ages: list[tuple[float, float]] = field(default_factory=list)  # stamp, age [s]
     _lengths: set[int] = field(default_factory=set)
-    _first: float = 0.0
-    _last: float = 0.0
+
+    @property
+    def rate(self) -> float:
+        """Messages per second; 0 of less than two."""
+        lasted = self.arrivals[-1][0] - self.arrivals[0][0] if self.arrivals else 0.0
+        return (len(self.arrivals) - 1) / lasted if lasted > 0.0 else 0.0
+
+    @property
+    def age(self) -> float | None:
+        """Median age of the stamps on arrival [s]; None without stamps."""
+        ages = [now - stamp for _, now, stamp in self.arrivals if stamp == stamp]
+        return median(ages) if ages else None
 
     @property
     def types(self) -> set[str]:
@@ -113,32 +113,18 @@ class Topic:
         self, data: bytes, now: float, *, stamped: bool, kind: Any = None, sender: bytes = b''
     ) -> None:
         """Count a serialized message, which may begin with a stamp, at a time of the clock [s]."""
-        self._last = time.monotonic()
-        self._first = self._first or self._last
-        self.count += 1
         with suppress(MalformedMessageError):
-            stamp = 1e-9 * stamp_of(data) if stamped else 0.0
-            if stamp and len(self._ages) < MAX_AGES:
-                self._ages.append((stamp, now - stamp))
+            stamp = (1e-9 * stamp_of(data) if stamped else 0.0) or math.nan
+            self.arrivals.append((time.monotonic(), now, stamp))
             if kind is JointState and len(data) not in self._lengths:  # of other joints
                 self._lengths.add(len(data))
                 self.joints.update(deserialized(data, kind).name)
             compared = kind is Odometry or (kind is JointState and len(self.publishers) > 1)
-            if compared and self.count <= MAX_AGES:
-                message = deserialized(data, kind)
-                self.reports.setdefault(sender, []).append((stamp or now, message))
-
-    def summarize(self) -> None:
-        """Set rate, age, and how far and how often the stamps advance."""
-        ages, lasted = self._ages, self._last - self._first
-        self.rate = (self.count - 1) / lasted if lasted > 0.0 else 0.0
-        self.age = median(age for _, age in ages) if ages else None
-        steps = [after - before for (before, _), (after, _) in pairwise(ages)]
-        if forward := [step for step in steps if step > 0.0]:
-            advanced = ages[-1][0] - ages[0][0]
-            elapsed = advanced + ages[-1][1] - ages[0][1]
-            self.pace = advanced / elapsed if elapsed > MIN_ELAPSED else None
-            self.stamp_rate = 1.0 / median(forward)
+            if compared:
+                received = now if math.isnan(stamp) else stamp
+                reports = self.reports.setdefault(sender, [])
+                reports.append((received, deserialized(data, kind)))
+                del reports[:-MAX_ARRIVALS]
 
 
 @dataclass
@@ -193,8 +179,6 @@ def observe(seconds: float, arguments: list[str] | None = None) -> Graph:
         node.destroy_node()
     finally:
         rclpy.try_shutdown(context=context)
-    for topic in graph.topics.values():
-        topic.summarize()
     return graph
 
 

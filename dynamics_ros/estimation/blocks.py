@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.kernels import in_turn
+from dynamics_ros.kernels.program import in_turn
 
 from .contact.detector import Compared, ContactReport
 from .contact_pipeline import CHECK_PERIOD, Array, ContactPipeline, ExternalTorques

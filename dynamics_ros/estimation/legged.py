@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.computed_once import computed_once
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.kernels import Step
+from dynamics_ros.kernels.program import Step
 from dynamics_ros.multibody.arguments import check_not_negative
 
 from .wrench import JointNoise, frame_list, wrench_settings

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.algorithms.contact.wrench import NOISE_ROWS
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
-from dynamics_ros.kernels import Step
+from dynamics_ros.kernels.program import Step
 from dynamics_ros.multibody.arguments import check_positive, per_entry
 
 if TYPE_CHECKING:

@@ -60,7 +60,7 @@ def _write(options: argparse.Namespace, parser: argparse.ArgumentParser) -> Sequ
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog='export_kernels', description=__doc__)
     parser.add_argument(
-        '--robot', metavar='FILE', help='URDF file, or xacro file without arguments'
+        '--robot', metavar='FILE', help='URDF, MJCF or SDF file, or xacro file without arguments'
     )
     parser.add_argument('--kernels', metavar='NAMES', help='comma-separated names; see --list')
     parser.add_argument('--output', metavar='FOLDER', help='folder for the files')
@@ -77,9 +77,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         '--root-joint',
-        default='fixed',
         choices=ROOT_JOINTS,
-        help='joint between world and root link (default: %(default)s)',
+        help='joint between world and root link (default: as the description says, or fixed)',
     )
     parser.add_argument(
         '--gravity', nargs=3, type=acceleration, default=DEFAULT_GRAVITY, metavar=('X', 'Y', 'Z'),
@@ -106,8 +105,7 @@ def _locked(text: str) -> tuple[str, float]:
 
 
 def _robot(options: argparse.Namespace) -> Robot:
-    text = read_description_file(options.robot)
-    return Robot.from_urdf(text, options.root_joint, options.gravity, dict(options.lock))
+    return Robot(options.robot, options.root_joint, options.gravity, dict(options.lock))
 
 
 def _print_kernels(robot: Robot | None) -> None:

@@ -34,8 +34,8 @@ def resting(result: Identified) -> list[str]:
         return []
     return [
         f'{names} did not move: friction and rotor inertia there are not known and stay '
-        'as described, and masses are told by the other joints alone; motion of each of them both '
-        'ways, slow and fast, would tell its friction'
+        'as described, and the other joints determine the masses; motion of each of them both '
+        'ways, slow and fast, would show its friction'
     ]
 
 

@@ -169,7 +169,7 @@ def identify_drive_gains(
     gains = _gains(_Runs.of(first, empty, loaded, carrier), load)
     if not gains.told.any():
         raise UnusableRecordingError(
-            f'no joint tells {load.mass:g} kg at {load.frame!r} from nothing: take a heavier load, '
+            f'no joint measures {load.mass:g} kg at {load.frame!r}: take a heavier load, '
             'or move the joints that carry it further'
         )
     opposite = gains.told & (np.sign(gains.gain) != np.sign(first.effort_model.scale))
@@ -321,7 +321,7 @@ def _payload(runs: _Runs, frame: str) -> PayloadEstimate:
     if mass < LIGHT * spread:
         raise UnusableRecordingError(
             f'the two recordings differ by {mass:.3f} kg with a deviation of {spread:.3f} kg at '
-            f'{frame!r}: no payload is told; move the joints that carry it'
+            f'{frame!r}: no payload is determined; move the joints that carry it'
         )
     residual = float(np.sqrt(np.mean(found.residual**2)))
     estimate = estimate_of(frame, pi, C, residual, found.residual.shape[1])

@@ -19,8 +19,9 @@ from dynamics_ros.kernels import call_path
 from dynamics_ros.model import Frame, Joint, RobotDescription, build_model
 from dynamics_ros.model.build import ROOT_JOINTS
 from dynamics_ros.model.collision_geometry import read_collision_geometry, read_visual_geometry
-from dynamics_ros.model.description_file import read_description_file
+from dynamics_ros.model.description import Contents
 from dynamics_ros.model.doubts import LOG
+from dynamics_ros.model.formats import read_any
 from dynamics_ros.model.tool_frame import tool_frame_and_reason
 from dynamics_ros.model.urdf import parse_urdf
 from dynamics_ros.page.robot_page import PORT, RobotPage
@@ -56,12 +57,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog='inspect', description=__doc__)
     add = parser.add_argument
-    add('robot', metavar='FILE', nargs='?', help='URDF or xacro file')
+    add('robot', metavar='FILE', nargs='?', help='URDF, xacro, MJCF or SDF file')
     topic = 'read the description from a topic, such as /robot_description'
     add('--topic', metavar='NAME', help=topic)
     add('xacro', nargs='*', metavar='NAME:=VALUE', help='arguments of a xacro file')
-    root = 'joint between world and root link (default: %(default)s)'
-    add('--root-joint', default='fixed', choices=ROOT_JOINTS, help=root)
+    root = 'joint between world and root link (default: as the description says, or fixed)'
+    add('--root-joint', choices=ROOT_JOINTS, help=root)
     frame = 'frame of inverse kinematics and of the page (default: the tool frame, marked *)'
     add('--frame', help=frame)
     pairs = 'print which pairs of links may collide, which are not checked and why'
@@ -72,11 +73,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _inspect(options: argparse.Namespace) -> int:
-    text = _description(options)
+    contents = _description(options)
     # The report includes the warnings of the parser.
     LOG.setLevel(logging.ERROR)
-    description = parse_urdf(text)
-    robot = Robot(build_model(description, options.root_joint))
+    description = contents.robot
+    robot = Robot(build_model(description, options.root_joint or contents.root_joint))
+    text = contents.urdf or '<robot name=""/>'  # shapes are read of URDF only
     folder = Path(options.robot or '').expanduser().parent
     _, looks = read_visual_geometry(text, folder)
     tool, reason = tool_frame_and_reason(description)
@@ -91,13 +93,14 @@ def _inspect(options: argparse.Namespace) -> int:
         show(f'  {line}' for line in collisions(scene))
     if options.show:
         port = options.port
-        with RobotPage(robot, frame=tool, description=text, port=port, folder=folder) as shown:
+        shapes = contents.urdf or None
+        with RobotPage(robot, frame=tool, description=shapes, port=port, folder=folder) as shown:
             print(f'\nthe page is at {shown.url}; Ctrl-C ends it', flush=True)
             shown.wait()
     return int(bool(odd))
 
 
-def _description(options: argparse.Namespace) -> str:
+def _description(options: argparse.Namespace) -> Contents:
     if options.topic is not None and options.robot is not None and ':=' in options.robot:
         raise InvalidArgumentError('argument', repr(options.robot), 'no xacro arguments of a topic')
     if (options.robot is None) == (options.topic is None):
@@ -110,13 +113,14 @@ def _description(options: argparse.Namespace) -> str:
             raise InvalidArgumentError('argument', repr(text), expected)
         arguments[name] = value
     if options.topic is None:
-        return read_description_file(options.robot, arguments)
+        return read_any(Path(options.robot), arguments)
     try:
         from dynamics_ros.wire.description_topic import published_description
     except ImportError:
         reason = 'a topic needs ROS 2: source its setup file, or give the file'
         raise ModelError(f'topic {options.topic!r}', reason) from None
-    return published_description(options.topic)
+    text = published_description(options.topic)
+    return Contents(parse_urdf(text), text)
 
 
 def _page(

@@ -5,13 +5,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.model import Model, RobotDescription
-from dynamics_ros.model.collision_geometry import CollisionGeometry
+from dynamics_ros.model.collision_geometry import CollisionGeometry, by_reason
 from dynamics_ros.model.description import Inertial, JointDescription
 from dynamics_ros.model.doubts import Doubts
 
@@ -66,7 +65,7 @@ def oddities(
     found = [sentence.removeprefix(f'robot {model.name!r}: ') for sentence in found]
     own = doubts.sentences(model.name)
     found += [sentence.removeprefix(f'robot {model.name!r}: ') for sentence in own]
-    return found + _meshes(dict.fromkeys((*looks, *shapes.problems)))
+    return [*found, *by_reason((*looks, *shapes.problems))]
 
 
 def _about_joint(joint: JointDescription, doubts: Doubts) -> None:
@@ -108,15 +107,3 @@ def _about_shape(link: str, inertial: Inertial, triangles: Array, doubts: Doubts
     farthest = float(np.maximum(abs(highest - center), abs(center - lowest)) @ np.ones(3)) + margin
     if largest > inertial.mass * farthest**2:
         doubts.add(TOO_WIDE, link)
-
-
-def _meshes(problems: Mapping[str, None]) -> list[str]:
-    """Return one sentence per reason, with the first shape and the number of others."""
-    groups: dict[str, list[str]] = {}
-    for problem in problems:
-        shape, _, reason = problem.partition(': ')
-        groups.setdefault(reason, []).append(shape)
-    return [
-        f'{shapes[0]}{f" and {len(shapes) - 1} more" if shapes[1:] else ""}: {reason}'
-        for reason, shapes in groups.items()
-    ]

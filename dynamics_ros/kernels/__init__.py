@@ -9,33 +9,29 @@ Python and C, kernels with their compilation and calls (``kernel.py`` and the ex
 Independent of robots; may import ``errors``.
 """
 
+from dynamics_ros.kernels import math
 from dynamics_ros.kernels.autodiff import derivative, jacobian
 from dynamics_ros.kernels.graph.expression import Condition, Expression, Scalar, select
 from dynamics_ros.kernels.graph.trace import Trace, Variable, trace
 from dynamics_ros.kernels.kernel import Kernel, call_path
 from dynamics_ros.kernels.llvm.source import llvm_ir
 from dynamics_ros.kernels.math import compile
-from dynamics_ros.kernels.program import Copy, Program, Step, in_turn
-from dynamics_ros.kernels.source import PlainFunction, c_source, python_source
+from dynamics_ros.kernels.source import c_source, python_source
 
 __all__ = [
     'Condition',
-    'Copy',
     'Expression',
     'Kernel',
-    'PlainFunction',
-    'Program',
     'Scalar',
-    'Step',
     'Trace',
     'Variable',
     'c_source',
     'call_path',
     'compile',
     'derivative',
-    'in_turn',
     'jacobian',
     'llvm_ir',
+    'math',
     'python_source',
     'select',
     'trace',

@@ -79,6 +79,9 @@ def real_array(argument: str, value: ArrayLike, expected: str) -> Array:
         problem = 'text' if array.dtype.kind in 'US' else f'dtype {array.dtype}'
         if is_symbolic(value):
             problem = 'traced values (a traced function may call methods that have a kernel)'
+        elif array.dtype == object and not array.ndim:
+            # A mapping, or an object of another library.
+            raise InvalidArgumentError(argument, f'a {type(value).__name__}', expected)
         raise InvalidArgumentError(argument, problem, 'real numbers')
     return array.astype(FLOAT64, copy=False)
 

@@ -173,9 +173,12 @@ def _with_line(error: TypeError) -> str:
     if found := re.search(r"(?:Cannot cast|for) ufunc '?(solve|inv)", message):
         cure = f'dynamics_ros.kernels.math.{found[1]} does, for small matrices'
         message = f"NumPy's {found[1]} takes no traced values; {cure}"
-    libraries = (str(Path(__file__).parents[1]), str(Path(np.__file__).parent))
+    if 'Expression' in message:  # an operator or a method that a traced value does not have
+        message = f'a traced value has no number yet: {message} (see docs/kernels.md)'
+    libraries = (str(Path(__file__).parents[1]), str(Path(np.__file__).parents[1]))
     lines = traceback.extract_tb(error.__traceback__)
-    own = [x for x in lines if not x.filename.startswith(libraries)]
+    # Compiled modules name files that are not there.
+    own = [x for x in lines if x.line and not x.filename.startswith(libraries)]
     if not own:
         return message
     last = own[-1]

@@ -25,7 +25,7 @@ from launch.actions import DeclareLaunchArgument, LogInfo, OpaqueFunction, Shutd
 from launch_ros.actions import Node
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
-from dynamics_ros.model.description_file import read_description_file
+from dynamics_ros.model.formats import read_any
 from dynamics_ros.model.urdf import read_urdf
 from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.parameters.dynamics import DynamicsParameters
@@ -299,7 +299,7 @@ def _root_link(values: Values) -> str:
     pairs = [word.partition(':=') for word in words]
     try:
         if file:
-            text = read_description_file(file, {name: value for name, _, value in pairs})
+            return read_any(Path(file), {name: value for name, _, value in pairs}).robot.root
         return read_urdf(text).root
     except DynamicsRosError:
         return 'base_link'

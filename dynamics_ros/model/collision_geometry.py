@@ -10,6 +10,7 @@ without them.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -126,6 +127,18 @@ class Visual:
     link: str
     triangles: Array
     color: Color
+
+
+def by_reason(problems: Iterable[str]) -> list[str]:
+    """Return a sentence per reason why shapes are unreadable: the first one, number of others."""
+    groups: dict[str, list[str]] = {}
+    for problem in dict.fromkeys(problems):
+        shape, _, reason = problem.partition(': ')
+        groups.setdefault(reason, []).append(shape)
+    return [
+        f'{shapes[0]}{f" and {len(shapes) - 1} more" if shapes[1:] else ""}: {reason}'
+        for reason, shapes in groups.items()
+    ]
 
 
 def read_visual_geometry(

@@ -12,7 +12,7 @@ from dynamics_ros.errors import ModelError, meant
 from dynamics_ros.files import read_file
 
 from .doubts import LOG
-from .hardened_xml import quoted
+from .hardened_xml import quoted, refuse_address
 from .mesh_file import package_folder
 from .xacro_private import packages_found_by
 
@@ -31,6 +31,7 @@ def read_description_file(
     """
     if os.fspath(path).lstrip().startswith('<'):
         raise ModelError('file', f'{quoted(os.fspath(path))} is XML; give the path of its file')
+    refuse_address(os.fspath(path))
     file = Path(os.path.expanduser(path))
     if file.suffix == '.xacro':
         return expanded_xacro(file, xacro_arguments or {})
@@ -44,8 +45,9 @@ def read_description_file(
         reason = f'cannot be read: {error}; save it as XML in UTF-8'
         raise ModelError(f'file {str(file)!r}', reason) from error
     # A parser would mistake such text for a file name.
-    if text.lstrip('\ufeff \t\r\n')[:1] not in ('<', ''):
-        raise ModelError(f'file {str(file)!r}', 'is no URDF: XML begins with "<"')
+    if (first := text.lstrip('\ufeff \t\r\n')[:1]) != '<':
+        reason = 'is no URDF: XML begins with "<"' if first else 'is empty'
+        raise ModelError(f'file {str(file)!r}', reason)
     return text
 
 

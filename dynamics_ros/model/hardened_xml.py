@@ -184,6 +184,13 @@ def is_text(source: object) -> bool:
     return isinstance(source, str) and source.lstrip('\ufeff' + _BLANKS)[:1] in ('<', '')
 
 
+def refuse_address(path: str) -> None:
+    """Raise a ModelError if a path is an address, such as ``package://arm/arm.urdf``."""
+    if '://' in path:
+        reason = 'addresses are for meshes: give the path of the file'
+        raise ModelError(f'file {quoted(path)}', reason)
+
+
 def read_source(source: str | os.PathLike[str]) -> Element:
     """Return the root element of XML text or of a file.
 
@@ -198,14 +205,12 @@ def read_source(source: str | os.PathLike[str]) -> Element:
     except TypeError:
         problem = f'a {type(source).__name__}'
         raise InvalidArgumentError('source', problem, 'URDF as XML text, or a path') from None
+    refuse_address(str(path))
     try:
         content = read_file(path)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        hint = 'XML text begins with "<"'
-        if str(path).startswith('package://'):
-            hint = 'addresses of packages are for meshes: give the path of the file'
-        problem = f'cannot be read: {reason} ({hint})'
+        problem = f'cannot be read: {reason} (XML text begins with "<")'
         raise ModelError(f'file {quoted_path(path)}', problem) from error
     return read_xml(content)
 

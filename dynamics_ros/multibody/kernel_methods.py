@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from dynamics_ros.algorithms.quantity import (
     DEFAULT_REFERENCE,
     DEFINITIONS,
+    REFERENCES,
     WRENCH_INPUT,
     Key,
     Options,
@@ -494,6 +495,10 @@ class KernelMethods:
                     method = key[1] if key[0] == 'of_frames' else key[0]
                     expected = f'arrays before the frame: {method}({", ".join(names)}, {value!r})'
                     raise InvalidArgumentError(name, f'the name {value!r}', expected) from None
+            frame = key[1] if key[1:] and isinstance(key[1], str) else ''
+            if frame in REFERENCES and frame not in self.model.frame_indices:
+                expected = f'the frame before the reference, or reference={frame!r}'
+                raise InvalidArgumentError('frame', f'the reference {frame!r}', expected) from None
             define(self.model, key)
             raise
         result = call(*arrays) if out is None else call(*arrays, out=out)

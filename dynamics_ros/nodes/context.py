@@ -233,7 +233,7 @@ class RobotChanges:
             self.change_and_report('robot_description', description=message.data or ' ')
         elif isinstance(self._given, str) and message.data != self._given:
             self._context.node.get_logger().warning(
-                'the topic robot_description tells of another robot than the parameter of that '
+                'the topic robot_description describes another robot than the parameter of that '
                 'name, which is used',
                 once=True,
             )

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import cycle
 from typing import Any
 
@@ -202,6 +202,10 @@ class Diagnostics:
                 continue
             values[f'{output.topic} published'] = str(output.published)
         return values | self._component.details()
+
+
+def _counts(what: str, counts: Mapping[str, int]) -> dict[str, str]:
+    return {f'{what}: {name}': str(count) for name, count in counts.items()}
 
 
 def start_reports(node: Node, reports: Sequence[Diagnostics]) -> None:

@@ -35,7 +35,7 @@ TYPES = frozenset(kind.value for kind in Parameter.Type)
 WHILE_RUNNING = {
     'gravity': 'use ~/set_gravity of dynamics_node, or ',
     'payload': 'use ~/set_payload of dynamics_node, or ',
-    'robot_description': 'without it, the topic robot_description tells of the robot; ',
+    'robot_description': 'without it, the topic robot_description describes the robot; ',
 }
 """What to do, beside a new start, instead of changing a parameter or group that is fixed then."""
 

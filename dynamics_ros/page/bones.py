@@ -1,10 +1,11 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Bones for links without shapes."""
+"""Bones for links without shapes, and which shapes are missing, as HTML."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from html import escape
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,12 @@ THICKNESS, WAIST = 0.07, 0.2
 
 SHORTEST = 1e-6
 """Shortest bone [m]; links at the same place have no bone between them."""
+
+LONGEST_LINE = 90
+"""Characters of a problem before the click that shows all of it."""
+
+MAX_MISSING = 12
+"""Missing shapes that are listed."""
 
 
 def skeleton(model: Model, drawn: Collection[str]) -> tuple[Visual, ...]:
@@ -52,3 +59,32 @@ def _bone(end: Array) -> Array:
     start, tip = np.zeros_like(ring), np.broadcast_to(end, ring.shape)
     halves = [np.stack(corners, axis=1) for corners in ((start, before, ring), (tip, ring, before))]
     return np.concatenate(halves)
+
+
+def missing_shapes(missing: Sequence[str]) -> str:
+    """HTML about shapes that could not be read: a line per reason, and which ones on a click."""
+    shapes_of: dict[str, list[str]] = {}
+    for problem in missing:
+        shape, quote, reason = problem.partition("': ")
+        shapes_of.setdefault(reason or problem, []).append(shape + quote[:1])
+    lines = []
+    for reason, shapes in shapes_of.items():
+        number = f'{len(shapes)} shapes are' if len(shapes) > 1 else '1 shape is'
+        more = f' and {len(shapes) - MAX_MISSING} more' if len(shapes) > MAX_MISSING else ''
+        listed = ', '.join(shapes[:MAX_MISSING]) + more
+        lines.append(details(listed, f'{number} missing: {reason}'))
+    return ''.join(lines)
+
+
+def details(text: str, head: str = '') -> str:
+    """HTML of a text: its head, by default the first clause, and the whole text on a click."""
+    if not head:
+        head, _, rest = text.partition('; ')
+        if len(head) <= LONGEST_LINE and not rest:
+            return escape(head)
+        if len(head) > LONGEST_LINE:
+            head = head[:LONGEST_LINE].rsplit(' ', 1)[0] + ' ...'
+    return (
+        f'<details style="display:inline-block"><summary>{escape(head)}</summary>'
+        f'{escape(text)}</details>'
+    )

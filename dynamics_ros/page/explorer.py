@@ -21,7 +21,7 @@ from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .bars import Bar, bars
 from .bones import skeleton
-from .scene import Array, Scene, sphere
+from .scene import Array, Scene
 
 TEXT_PERIOD = 0.2
 """Time between two updates of texts, bars and sliders [s]; links move with every picture."""
@@ -40,11 +40,16 @@ class Explorer:
         robot: the robot.
         q: its configuration (nq), initially with all joints at 0 or as near as limits allow.
         frame: name of the selected frame; '' without a robot.
+        gravity: displayed gravity torque of each joint [Nm, N if prismatic]; empty: those of the
+            description.
+        external: external torques, with their contact thresholds.
         tabs: tab group of the page, from the start; other classes may add their own tabs.
     """
 
     robot: RigidBodySystem
     q: Array
+    gravity: Mapping[str, float]
+    external: Mapping[str, Bar]
 
     def __init__(self, scene: Scene) -> None:
         """Create the controls that need no robot."""
@@ -80,8 +85,7 @@ class Explorer:
         """
         for handle in self._robot_controls:
             handle.remove()
-        self._gravity: Mapping[str, float] = {}
-        self._external: Mapping[str, Bar] = {}
+        self.gravity, self.external = {}, {}
         self._limits = {joint.name: float(joint.limits.effort) for joint in robot.model.actuated}
         drawn = [one for one in visuals if one.link in robot.frame_names]
         self._shapes = [*drawn, *skeleton(robot.model, {one.link for one in drawn})]
@@ -117,20 +121,6 @@ class Explorer:
         if self._live:
             self._set_live(live=False)
 
-    def set_torques(
-        self, gravity: Mapping[str, float] | None, external: Mapping[str, Bar] | None
-    ) -> None:
-        """Set the displayed joint torques; None keeps the previous ones.
-
-        Args:
-            gravity: gravity torque of each joint [Nm, N if prismatic]; until the first call with
-                torques, those of the description are shown.
-            external: external torques, with their contact thresholds.
-        """
-        if self.shown:
-            self._gravity = self._gravity if gravity is None else gravity
-            self._external = self._external if external is None else external
-
     def update(self) -> None:
         """Handle the input of the page, and update texts, bars and sliders."""
         self._scene.answer()
@@ -145,20 +135,20 @@ class Explorer:
                 shown = self._scene.frames[frame]
                 shown.position, shown.wxyz = (x, y, z), (qw, qx, qy, qz)
             if robot.total_mass > 0.0:
-                look = sphere(robot.center_of_mass(q), MASS_DIAMETER, MASS_COLOR)
-                self._scene.draw('center of mass', '', 'icosphere', **look)
+                center = robot.center_of_mass(q)
+                self._scene.draw_sphere('center of mass', '', center, MASS_DIAMETER, MASS_COLOR)
         now = time.monotonic()
         if now < self._next_update:
             return
         self._next_update = now + TEXT_PERIOD
         self._pose_text.content = self._pose()
         indices = robot.joint_v_indices
-        gravity = {name: x for name, x in self._gravity.items() if name in indices}
+        gravity = {name: x for name, x in self.gravity.items() if name in indices}
         if not gravity:
             torques = robot.gravity(q)
             gravity = {name: float(torques[i]) for name, i in indices.items()}
         limited = {name: Bar(x, self._limits[name]) for name, x in gravity.items()}
-        shown = bars(list(indices), limited, self._external)
+        shown = bars(list(indices), limited, self.external)
         if self._bars.content != shown:
             self._bars.content = shown
         if self._live:

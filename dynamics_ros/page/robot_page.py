@@ -14,10 +14,12 @@ from numpy.typing import ArrayLike
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.model.collision_geometry import Visual, read_visual_geometry
-from dynamics_ros.model.tool_frame import tool_frame
-from dynamics_ros.model.urdf import read_urdf
+from dynamics_ros.model.formats import read_any
+from dynamics_ros.model.hardened_xml import is_text
 from dynamics_ros.multibody.arguments import finite_vector
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
+
+from .bones import missing_shapes
 
 PORT = 8080
 
@@ -61,10 +63,9 @@ class RobotPage:
             robot: the robot.
             configuration: (nq) shown at first; None sets all joints to zero, or as near as their
                 limits allow.
-            frame: frame shown at first; None is the tool of the description, or the
-                frame farthest from the root.
-            description: URDF text or file, whose shapes are drawn. Bodies without shapes are drawn
-                as bones between their joints.
+            frame: frame shown at first; None is the tool frame of the robot.
+            description: text or file of the robot; the shapes of URDF are drawn. Bodies without
+                shapes are drawn as bones between their joints.
             port: port of the page; the next free one if it is taken.
             folder: folder of relative mesh paths if the description is text.
 
@@ -81,31 +82,29 @@ class RobotPage:
             else finite_vector('configuration', configuration, robot.nq)
         )
         visuals: Sequence[Visual] = ()
-        tool = ''
+        missing: Sequence[str] = ()
         if description is not None:
-            visuals, _ = read_visual_geometry(description, folder)
-            tool = tool_frame(read_urdf(description))
-        if frame is not None:
-            tool = robot.model.frame(frame).name
-        elif tool not in robot.frame_names:
-            # The first of the links with the largest depth in the tree.
-            tool = max(robot.model.outline(), key=lambda one: one[1])[0].name
+            if not is_text(description):
+                folder = Path(os.path.expanduser(description)).parent
+            if urdf := read_any(description).urdf:
+                visuals, missing = read_visual_geometry(urdf, folder)
+        tool = robot.model.frame(frame or robot.model.tool_frame).name
         try:
             from .explorer import Explorer
             from .scene import Scene
-        except ImportError as missing:
-            reason = f'{missing.name} is not installed'
-            raise InvalidArgumentError('show', reason, INSTALL) from missing
+        except ImportError as absent:
+            reason = f'{absent.name} is not installed'
+            raise InvalidArgumentError('show', reason, INSTALL) from absent
         scene = Scene(HOST, port, robot.name)
         explorer = Explorer(scene)
         explorer.show(robot, visuals, tool)
+        explorer.say(missing_shapes(missing))
         if q is not None:
             explorer.pose(q)
         self.robot = robot
         self.url = f'http://localhost:{scene.port}'
         self._scene, self._explorer = scene, explorer
         self._closed = threading.Event()
-        self._failure: Exception | None = None
         self._thread = threading.Thread(target=self._run, name='robot page', daemon=True)
         self._thread.start()
 
@@ -126,8 +125,6 @@ class RobotPage:
                 pass
         finally:
             self.close()
-        if self._failure is not None:
-            raise self._failure
 
     def close(self) -> None:
         """Stop serving the page."""
@@ -159,9 +156,6 @@ class RobotPage:
         try:
             while not self._closed.wait(PERIOD):
                 self._explorer.update()
-        except Exception as failure:
-            self._failure = failure
-            raise
         finally:
             self._closed.set()
             self._scene.close()

@@ -205,23 +205,41 @@ class Scene:
         if shown is not None:
             shown[2].remove()
 
-    def draw(self, name: str, frame: str, kind: str, **properties: Any) -> None:
-        """Draw an object in a frame of the robot, in place of the one of its name.
+    def draw_sphere(
+        self, name: str, frame: str, center: Array, diameter: float, color: Color
+    ) -> None:
+        """Draw a sphere about a centre (3) [m] in a frame of the robot; '' is the root frame.
 
-        Args:
-            name: name of the object.
-            frame: frame of the robot; '' is the root frame.
-            kind: 'arrows' or 'icosphere', as in viser's ``add_arrows``.
-            properties: properties of that kind; positions are in the frame [m].
+        It replaces the object of its name.
         """
+        # As bytes: viser converts a colour when it creates an object, but not when it is set later.
+        shown = tuple(round(255.0 * min(max(part, 0.0), 1.0)) for part in color)
+        look = {'radius': 0.5 * diameter, 'color': shown, 'position': center}
+        self._draw(name, frame, 'icosphere', look)
+
+    def draw_arrow(
+        self, name: str, frame: str, points: Array, diameter: float, color: Color
+    ) -> None:
+        """Draw an arrow between two points (2, 3) [m], as ``draw_sphere`` draws a sphere."""
+        length = float(np.linalg.norm(points[1] - points[0]))
+        look = {
+            'points': points[None],
+            'colors': np.array([color]),
+            'shaft_radius': 0.5 * diameter,
+            'head_radius': diameter,
+            'head_length': min(3.0 * diameter, 0.5 * length),
+        }
+        self._draw(name, frame, 'arrows', look)
+
+    def _draw(self, name: str, frame: str, kind: str, look: dict[str, Any]) -> None:
         shown = self._objects.get(name)
         if shown is not None and shown[:2] == (frame, kind):
-            for key, value in properties.items():
+            for key, value in look.items():
                 setattr(shown[2], key, value)
         else:
             self.remove(name)
             add = getattr(self._server.scene, f'add_{kind}')
-            handle = add(f'{_path(frame)}/{quote(name, safe="")}', **properties)
+            handle = add(f'{_path(frame)}/{quote(name, safe="")}', **look)
             self._objects[name] = frame, kind, handle
 
     def together(self) -> AbstractContextManager[None]:
@@ -231,25 +249,6 @@ class Scene:
     def close(self) -> None:
         """Stop the server."""
         self._server.stop()
-
-
-def arrow(points: Array, diameter: float, color: Color) -> dict[str, Any]:
-    """Properties of an arrow between two points (2, 3) [m], of the kind 'arrows'."""
-    length = float(np.linalg.norm(points[1] - points[0]))
-    return {
-        'points': points[None],
-        'colors': np.array([color]),
-        'shaft_radius': 0.5 * diameter,
-        'head_radius': diameter,
-        'head_length': min(3.0 * diameter, 0.5 * length),
-    }
-
-
-def sphere(center: Array, diameter: float, color: Color) -> dict[str, Any]:
-    """Properties of a sphere about a centre (3) [m], of the kind 'icosphere'."""
-    # As bytes: viser converts a colour when it creates an object, but not when it is set later.
-    shown = tuple(round(255.0 * min(max(part, 0.0), 1.0)) for part in color)
-    return {'radius': 0.5 * diameter, 'color': shown, 'position': center}
 
 
 def _path(frame: str) -> str:

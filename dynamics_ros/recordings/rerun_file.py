@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.model.collision_geometry import read_visual_geometry
+from dynamics_ros.model.collision_geometry import by_reason, read_visual_geometry
 from dynamics_ros.robot import Robot
 
 from .states import EstimatedBlock
@@ -51,7 +51,7 @@ class RerunFile:
         names = rerun.SeriesLines(names=robot.joint_names)
         self._stream.log('external_torques', names, static=True)
         visuals, problems = read_visual_geometry(description, folder)
-        for problem in problems:
+        for problem in by_reason(problems):
             LOG.warning('no shape in the file of Rerun: %s', problem)
         for number, visual in enumerate(visuals):
             corners = visual.triangles.reshape(-1, 3)

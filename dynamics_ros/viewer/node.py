@@ -15,7 +15,9 @@ from ipaddress import ip_address
 from threading import Timer
 from typing import TYPE_CHECKING, NoReturn
 
+import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from geometry_msgs.msg import Point, Vector3
 from rclpy.clock import Clock, ClockType
 from rclpy.executors import Executor
 from rclpy.node import Node
@@ -25,23 +27,42 @@ from std_msgs.msg import String
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.model import build_model
-from dynamics_ros.model.collision_geometry import read_visual_geometry
-from dynamics_ros.model.tool_frame import tool_frame
+from dynamics_ros.model.collision_geometry import by_reason, read_visual_geometry
 from dynamics_ros.model.urdf import parse_urdf
 from dynamics_ros.nodes.guarded_node import GuardedNode
 from dynamics_ros.nodes.parameters import ParameterSet, check_undeclared
 from dynamics_ros.nodes.process import Application, run
 from dynamics_ros.nodes.robot_request import Description, description_path, read_description_of
+from dynamics_ros.page.bars import Bar
+from dynamics_ros.page.bones import details, missing_shapes
 from dynamics_ros.parameters.contact import ArrowParameters
 from dynamics_ros.parameters.robot import DescriptionParameters, fixed
 from dynamics_ros.reasons import KEY
 from dynamics_ros.robot import Robot
+from dynamics_ros.wire.conversions import numbers
 from dynamics_ros_msgs.msg import ContactState, ExternalWrench
 
 if TYPE_CHECKING:
     from dynamics_ros.page.scene import Scene
 
 NAME = 'dynamics_ros_viewer'
+
+FARTHEST = 1e6
+"""N or m: browsers compute in single precision."""
+
+STATES = {
+    ContactState.NONE: ('no contact', (0.6, 0.6, 0.6)),
+    ContactState.CONTACT: ('contact', (1.0, 0.7, 0.1)),
+    ContactState.COLLISION: ('collision', (0.9, 0.2, 0.2)),
+}
+"""Text and colour of the arrows for each contact state."""
+
+POINT_COLOR = (0.85, 0.1, 0.5)
+POINT_DIAMETER, ARROW_DIAMETER = 0.025, 0.02
+CONTACT_POINT = 'contact point'
+
+SHORTEST = 0.005
+"""Length below which an arrow is not drawn [m]."""
 
 LEVELS = {
     DiagnosticStatus.WARN: 'warning',
@@ -51,12 +72,6 @@ LEVELS = {
 
 START_OF_BROWSER = 1.0
 """Time from the start of the node to opening the page in a browser [s]."""
-
-LONGEST_LINE = 90
-"""Characters of a problem before the click that shows all of it."""
-
-MAX_MISSING = 12
-"""Missing shapes that are listed."""
 
 CONTACT, GRAVITY = 'contact_node/contact_state', 'dynamics_node/gravity_torques'
 SIMULATOR = 'robot_simulator'
@@ -95,7 +110,13 @@ class ViewerParameters(DescriptionParameters):
 
 
 class Viewer:
-    """Shows the latest message of each topic on the page, at its own rate."""
+    """Shows the latest message of each topic on the page, at its own rate.
+
+    An arrow ends at the point where its force acts, and moves along with its contact frame.
+
+    Attributes:
+        contact: the latest valid contact state, or None.
+    """
 
     def __init__(self, node: Node, scene: Scene, values: ViewerParameters) -> None:
         """Create the subscriptions and the controls of the page.
@@ -105,14 +126,15 @@ class Viewer:
         """
         from dynamics_ros.page.explorer import Explorer
 
-        from .drawing import Drawing
         from .requests import Requests
 
         self.node, self.scene = node, scene
         self._host, self._open = values.host, values.open
         contact = node.resolve_topic_name(CONTACT).rpartition('/')[0]
         self.explorer = Explorer(scene)
-        self._drawing = Drawing(scene, values.force_scale, values.frame_prefix)
+        self._scale, self._prefix = values.force_scale, values.frame_prefix
+        self.contact: ContactState | None = None
+        self._wrenches: dict[str, ExternalWrench] = {}
         self._requests = Requests(node, scene, self.explorer, (contact, SIMULATOR))
         if not is_local(values.host):  # on a public page visitors cannot call services
             self._requests.tab.remove()
@@ -135,7 +157,7 @@ class Viewer:
         newest = QoSProfile(depth=1, reliability=qos_profile_sensor_data.reliability)
         subscribe = node.create_subscription
         subscribe(JointState, 'joint_states', self._on_joint_state, newest)
-        subscribe(ContactState, CONTACT, self._drawing.keep_contact, 10)
+        subscribe(ContactState, CONTACT, self.keep_contact, 10)
         subscribe(JointState, GRAVITY, self._on_gravity, newest)
         subscribe(DiagnosticArray, '/diagnostics', self._on_diagnostics, 10)
         # Steady clock: the page is also drawn while simulation time stands still or has not begun.
@@ -177,10 +199,10 @@ class Viewer:
         # Without URDF, links are shown as bones.
         urdf = description.urdf or '<robot name=""/>'
         visuals, missing = read_visual_geometry(urdf, description.folder)
-        for problem in missing:
+        for problem in by_reason(missing):
             self.node.get_logger().warning(f'not shown: {problem}')
         self._problem, self._missing = '', missing_shapes(missing)
-        self.explorer.show(robot, visuals, tool_frame(description.robot))
+        self.explorer.show(robot, visuals, robot.tool_frame)
 
     def draw(self) -> None:
         """Update the page."""
@@ -193,9 +215,62 @@ class Viewer:
             if now > self._last_joint_state + SILENT_SECONDS:
                 self.explorer.release()
             if self.explorer.shown:
-                self._drawing.draw(self.explorer)
+                self._draw_outputs()
             self.explorer.update()
         self.explorer.say(self._summary())
+
+    def keep_wrench(self, message: ExternalWrench) -> None:
+        """Store an estimate for the next picture if it can be drawn."""
+        if _is_drawable(message.wrench.force) and _is_drawable(message.reference_point):
+            self._wrenches[message.frame] = message
+
+    def keep_contact(self, message: ContactState) -> None:
+        """Store a contact state for the next picture, unless its lists or its point are invalid."""
+        counts = len(message.external_torques), len(message.contact_thresholds)
+        fits = counts == (len(message.joint_names),) * 2
+        if fits and (_is_drawable(message.point) or not message.point_known):
+            self.contact = message
+
+    def _contact_summary(self) -> str:
+        """Contact state in one line of HTML; '' before the first message."""
+        contact = self.contact
+        if contact is None:
+            return ''
+        where = f' at {escape(contact.link)}' if contact.link and contact.state else ''
+        latched = ', latched until reset' if contact.collision_latched else ''
+        return f'<b>{STATES.get(contact.state, ("",))[0]}</b>{where}{latched}'
+
+    def _draw_outputs(self) -> None:
+        """Draw forces and the contact point, and set the external torques of the bars."""
+        contact, state = self.contact, ContactState.NONE
+        if contact is not None:
+            frame, state = contact.point_frame_id.removeprefix(self._prefix), contact.state
+            if contact.point_known and self.explorer.frame_pose(frame) is not None:
+                point = numbers(contact.point, 'point')
+                self.scene.draw_sphere(CONTACT_POINT, frame, point, POINT_DIAMETER, POINT_COLOR)
+            else:
+                self.scene.remove(CONTACT_POINT)
+            pairs = zip(contact.external_torques, contact.contact_thresholds, strict=True)
+            bars = map(Bar._make, pairs)
+            self.explorer.external = dict(zip(contact.joint_names, bars, strict=True))
+        for message in self._wrenches.values():
+            self._draw_wrench(message, state)
+
+    def _draw_wrench(self, message: ExternalWrench, state: int) -> None:
+        """Draw a force in its contact frame."""
+        frame, name = message.frame, f'force at {message.frame}'
+        own = self.explorer.frame_pose(message.header.frame_id.removeprefix(self._prefix))
+        carrier = self.explorer.frame_pose(frame)
+        if own is not None and carrier is not None:
+            X = np.linalg.inv(carrier) @ own  # of the axes of the message in the contact frame
+            tip = X[:3, :3] @ numbers(message.reference_point, 'point') + X[:3, 3]
+            start = tip - self._scale * X[:3, :3] @ numbers(message.wrench.force, 'force')
+            if np.linalg.norm(tip - start) > SHORTEST:
+                color = STATES.get(state, STATES[ContactState.NONE])[1]
+                points = np.array([start, tip])
+                self.scene.draw_arrow(name, frame, points, ARROW_DIAMETER, color)
+                return
+        self.scene.remove(name)
 
     def _find_estimates(self) -> None:
         """Subscribe to the wrench estimates of contact_node, whose topics contain frame names."""
@@ -203,8 +278,7 @@ class Viewer:
             ours = topic.startswith(self._estimates) and ESTIMATE in kinds
             if ours and topic not in self._estimate_topics:
                 self._estimate_topics.add(topic)
-                keep = self._drawing.keep_wrench
-                self.node.create_subscription(ExternalWrench, topic, keep, 10)
+                self.node.create_subscription(ExternalWrench, topic, self.keep_wrench, 10)
 
     def _summary(self) -> str:
         """Summary in HTML: contact, nodes without problems in one line, and problems."""
@@ -212,7 +286,7 @@ class Viewer:
         well = sorted(node_of(one.name) for one in statuses if one.level == DiagnosticStatus.OK)
         lines = (
             '' if self.explorer.shown else 'waiting for robot_description',
-            self._drawing.summary(),
+            self._contact_summary(),
             details(self._problem),
             self._missing,
             f'ok: {escape(", ".join(well))}' if well else '',
@@ -228,30 +302,21 @@ class Viewer:
 
     def _on_gravity(self, message: JointState) -> None:
         if len(message.name) == len(message.effort):
-            torques = dict(zip(message.name, message.effort, strict=True))
-            self.explorer.set_torques(torques, None)
+            self.explorer.gravity = dict(zip(message.name, message.effort, strict=True))
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
             self._statuses[status.name] = status
 
 
+def _is_drawable(vector: Vector3 | Point) -> bool:
+    """Whether all coordinates are finite and not too large."""
+    return bool(np.all(np.abs((vector.x, vector.y, vector.z)) <= FARTHEST))
+
+
 def node_of(status: str) -> str:
     """Name of the node of a status."""
     return status.partition(':')[0]
-
-
-def details(text: str) -> str:
-    """HTML of a text: its first clause, and the whole text on a click."""
-    head, _, rest = text.partition('; ')
-    if len(head) > LONGEST_LINE:
-        head, rest = head[:LONGEST_LINE].rsplit(' ', 1)[0] + ' ...', text
-    if not rest:
-        return escape(head)
-    return (
-        f'<details style="display:inline-block"><summary>{escape(head)}</summary>'
-        f'{escape(text)}</details>'
-    )
 
 
 def problems(statuses: Iterable[DiagnosticStatus]) -> list[str]:
@@ -271,23 +336,6 @@ def problems(statuses: Iterable[DiagnosticStatus]) -> list[str]:
         text = details('; '.join(texts))
         lines.append(f'<b>{LEVELS.get(level, "status")}</b> of {escape(nodes)}: {text}')
     return lines
-
-
-def missing_shapes(missing: Sequence[str]) -> str:
-    """HTML about shapes that could not be read: a line per reason, and which ones on a click."""
-    shapes_of: dict[str, list[str]] = {}
-    for problem in missing:
-        shape, quote, reason = problem.partition("': ")
-        shapes_of.setdefault(reason or problem, []).append(escape(shape + quote[:1]))
-    lines = []
-    for reason, shapes in shapes_of.items():
-        more = [f'and {len(shapes) - MAX_MISSING} more'] if len(shapes) > MAX_MISSING else []
-        number = f'{len(shapes)} shapes are' if len(shapes) > 1 else '1 shape is'
-        lines.append(
-            f'<details><summary>{number} missing: {escape(reason)}</summary>'
-            f'{"<br>".join(shapes[:MAX_MISSING] + more)}</details>'
-        )
-    return ''.join(lines)
 
 
 def is_local(host: str) -> bool:

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rclpy.serialization import serialize_message
 
-from dynamics_ros.kernels import Copy, Kernel, Program, Step
+from dynamics_ros.kernels import Kernel
+from dynamics_ros.kernels.program import Copy, Program, Step
 from dynamics_ros.wire.cdr import ENCAPSULATION, STAMP, Layout, LayoutError
 from dynamics_ros.wire.conversions import Array
 

@@ -21,7 +21,8 @@ from tolerances import EXACT, LAW
 from dynamics_ros.algorithms.energy import kinetic_energy, potential_energy
 from dynamics_ros.algorithms.inverse_dynamics import inverse_dynamics
 from dynamics_ros.algorithms.quantity import define
-from dynamics_ros.kernels import PlainFunction, derivative, jacobian, trace
+from dynamics_ros.kernels import derivative, jacobian, trace
+from dynamics_ros.kernels.source import PlainFunction
 from dynamics_ros.spatial import Force, Matrix3, Motion, Vector3
 
 FEW = examples(4)

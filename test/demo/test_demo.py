@@ -120,7 +120,7 @@ def test_the_whole_job_works_and_the_last_line_is_one_json_object_with_the_figur
     assert 'all of it worked' in out and err == ''
     assert descendants() == {}
     assert figures['robot'] == 'seven_joint_arm'
-    assert (figures['failures'], figures['late']) == ([], {})
+    assert (figures['failures'], figures['late']) == ([], [])
     assert figures['joint_state_rate_hz'] > 50.0
     assert max(figures['pose_error_m'], figures['pose_error_rad']) < 1e-9
     assert max(figures['gravity_torque_error_nm'], figures['inverse_dynamics_error_nm']) < 1e-6

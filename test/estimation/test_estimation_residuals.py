@@ -22,7 +22,7 @@ from dynamics_ros import Robot
 from dynamics_ros.estimation import ContactState, ResidualWatch
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.kernels import Program
+from dynamics_ros.kernels.program import Program
 from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.reasons import Reason
 from dynamics_ros.wire.contact_messages import ContactMessages

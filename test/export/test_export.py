@@ -215,6 +215,16 @@ class TestTheCommand:
         assert '#define LUNAR_NV 12\n' in text
         assert 'elbow_pitch' not in text
 
+    def test_it_reads_other_formats(self, tmp_path, capsys):
+        pytest.importorskip('mujoco')
+        file = tmp_path / 'hinge.xml'
+        file.write_text(
+            '<mujoco model="hinge"><worldbody><body><joint/><geom size="1"/></body></worldbody>'
+            '</mujoco>'
+        )
+        assert main(['--robot', str(file), '--kernels', 'gravity', '--output', str(tmp_path)]) == 0
+        assert (tmp_path / 'hinge_kernels.c').is_file() and capsys.readouterr().out
+
     @pytest.mark.parametrize(
         ('options', 'message'),
         [

@@ -155,6 +155,18 @@ def test_moving_bases_and_followers_are_told(capsys, tmp_path):
     assert re.search(r'jaw +grip \(prismatic\) +-x += 0\.5 swing \+0\.1', page)
 
 
+def test_a_description_of_another_format_is_read(capsys, tmp_path):
+    pytest.importorskip('mujoco')
+    _, page = of_text(
+        capsys,
+        tmp_path,
+        '<mujoco model="one"><worldbody><body name="base"><freejoint/><geom size="1" mass="1"/>'
+        '<body name="rod" pos="0 0 1"><joint name="swing"/><geom size="1" mass="1"/></body></body>'
+        '</worldbody></mujoco>',
+    )
+    assert 'one: 1 joints in q' in page and 'floating base, 2 kg that move' in page
+
+
 @pytest.mark.parametrize(
     ('text', 'reason'),
     [('<robot', 'malformed XML'), ('', 'empty'), ('solid part', 'is no URDF')],

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from patience import PATIENCE
 
-from dynamics_ros.kernels import PlainFunction, c_source, select
+from dynamics_ros.kernels import c_source, select
+from dynamics_ros.kernels.source import PlainFunction
 
 COMPILER = shutil.which('cc') or shutil.which('gcc') or shutil.which('clang')
 VECTOR = np.ctypeslib.ndpointer(np.float64, flags='C_CONTIGUOUS')

@@ -18,7 +18,8 @@ import numpy as np
 from forking import URDF
 
 from dynamics_ros import Robot
-from dynamics_ros.kernels import Kernel, Program, Step, trace
+from dynamics_ros.kernels import Kernel, trace
+from dynamics_ros.kernels.program import Program, Step
 
 Q = np.array([0.3])
 MANY = np.full((64, 1), 0.3)

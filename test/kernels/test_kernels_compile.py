@@ -13,6 +13,7 @@ from c_library import assert_c_agrees, needs_compiler
 from hypothesis import given
 from hypothesis import strategies as st
 from patience import examples
+from scipy.spatial.transform import Rotation
 from tolerances import DIFFERENCE, EXACT
 
 from dynamics_ros import kernels
@@ -150,6 +151,10 @@ def test_it_is_a_function_in_c(tmp_path, name):
         (lambda x: np.linalg.inv(np.outer(x, x)), r'kernels\.math\.inv does, for small matrices'),
         (lambda x: np.linalg.inv(np.array([[x[0], 1.0], [0.0, x[1]]])), r'kernels\.math\.inv does'),
         (lambda x: np.floor(x), 'floor takes no traced values; these do: absolute, add'),
+        (lambda x: x % 2.0, 'remainder takes no traced values'),
+        (lambda x: x[0] % 2.0, r'no number yet: .*%.*docs/kernels\.md'),
+        (lambda x: f'{x[0]:.2f}', r'no number yet: .*docs/kernels\.md'),
+        (lambda x: Rotation.from_rotvec(x), r'no number yet.*Rotation\.from_rotvec\(x\)'),
     ],
 )
 def test_what_cannot_be_traced_is_told(function, problem):

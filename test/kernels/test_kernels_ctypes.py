@@ -13,8 +13,9 @@ from arm import ARM
 from patience import PATIENCE
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.kernels import Copy, Kernel, Program, Step, program, trace
+from dynamics_ros.kernels import Kernel, program, trace
 from dynamics_ros.kernels import kernel as machine_code
+from dynamics_ros.kernels.program import Copy, Program, Step
 
 pytest.importorskip('llvmlite')
 

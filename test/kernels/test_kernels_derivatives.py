@@ -15,8 +15,9 @@ from tolerances import EXACT
 
 from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError, SingularError
-from dynamics_ros.kernels import Kernel, PlainFunction, compile, derivative, jacobian, select, trace
+from dynamics_ros.kernels import Kernel, compile, derivative, jacobian, select, trace
 from dynamics_ros.kernels.graph.trace import Graph
+from dynamics_ros.kernels.source import PlainFunction
 
 MODES = ('forward', 'reverse', 'auto')
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from laws import assert_close
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.spatial.transform import Rotation
 from tolerances import LAW
 from urdf_texts import pendulum
 
@@ -148,6 +149,30 @@ NEWCOMER = {
     'a wrong joint': (
         lambda: Robot.from_urdf(ARM, locked_joints={'elbow': 0.0}),
         r"unknown joint 'elbow'.*elbow_pitch",
+    ),
+    'the name of a robot as its file': (
+        lambda: Robot('ur5e'),
+        r"^file 'ur5e': there is no such file; .*from_name\('ur5e'\)",
+    ),
+    'an address': (
+        lambda: Robot('file:///arm.urdf'),
+        r"^file 'file:///arm.urdf': addresses are for meshes: give the path of the file",
+    ),
+    'arguments of xacro beside a text': (
+        lambda: Robot(ARM.read_text(), xacro_arguments={'prefix': 'left_'}),
+        r'^xacro_arguments: given with text; expected the path of a xacro file',
+    ),
+    'a mapping for an array': (
+        lambda: ROBOT.gravity(dict.fromkeys(ROBOT.joint_names, 0.0)),
+        r'^q: a dict; expected shape \(..., 7\)',
+    ),
+    'an object of another library as the target': (
+        lambda: ROBOT.inverse_kinematics(Rotation.identity()),
+        r'^target: a Rotation; expected shape \(4, 4\), \(position, quaternion x y z w\)',
+    ),
+    'a reference for the frame': (
+        lambda: ROBOT.jacobian(Q, 'local'),
+        r"^frame: the reference 'local'; expected the frame before .* reference='local'",
     ),
     'a kernel that there is not': (
         lambda: ROBOT.kernel('mass_matrx'),
@@ -342,7 +367,8 @@ def test_dir_shows_what_is_public_and_nothing_else():
     assert not {'has_kernels', 'shares_kernels_with', 'kept'} & set(before)
     assert {'gravity', 'inverse_kinematics', 'tool_frame', 'nq', 'from_name'} <= set(before)
     assert dir(dynamics_ros) == sorted(dynamics_ros.__all__)
-    assert dir(kernels) == sorted(kernels.__all__)
+    assert dir(kernels) == sorted(kernels.__all__) and {'compile', 'math'} <= {*dir(kernels)}
+    assert not {'Program', 'Step'} & {*dir(kernels)}
 
 
 def test_annotations_stay_after_the_first_call():

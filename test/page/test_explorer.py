@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import threading
 import urllib.request
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,7 +26,7 @@ from dynamics_ros.inspect import show
 from dynamics_ros.inspect.command import main as inspect
 from dynamics_ros.model.collision_geometry import read_visual_geometry
 from dynamics_ros.page.bars import EXCEEDED_COLOR, Bar, bars, four_digits
-from dynamics_ros.page.bones import skeleton
+from dynamics_ros.page.bones import missing_shapes, skeleton
 
 ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
 
@@ -103,7 +105,7 @@ def test_gravity_of_the_description_is_shown_until_a_node_tells_another(explorer
         f'>{four_digits(pitch)}<' in explorer._bars.content
         and 'limit 120' in explorer._bars.content
     )
-    explorer.set_torques({'shoulder_pitch': 12.5}, None)
+    explorer.gravity = {'shoulder_pitch': 12.5}
     explorer._next_update = 0.0
     explorer.update()
     assert '>12.50<' in explorer._bars.content
@@ -197,6 +199,23 @@ def test_links_without_shapes_have_bones_to_the_next_ones(arm):
             assert ends[frame.parent] >= length - 1e-9
     drawn = [frame.name for frame in arm.model.frames]
     assert skeleton(arm.model, drawn) == ()
+
+
+def test_missing_shapes_say_which_and_how_to_get_them():
+    text = missing_shapes([f"mesh 'link{k}.dae': pip install pycollada" for k in range(20)])
+    assert '20 shapes are missing: pip install pycollada' in text
+    assert 'link0.dae' in text and 'and 8 more' in text
+    assert missing_shapes([]) == ''
+
+
+def test_the_page_says_which_shapes_are_missing(port, tmp_path):
+    file = tmp_path / 'arm.urdf'
+    shape = '<mesh filename="package://gone/a.stl"/>'
+    file.write_text(re.sub('<cylinder [^>]*/>', shape, ARM.read_text()))
+    with Robot(file, backend='python').show(description=file, port=port) as page:
+        assert "source the workspace that has the package 'gone'" in unescape(
+            page._explorer._text.content
+        )
 
 
 def test_the_page_needs_no_ros_and_is_loaded_when_it_is_shown(port):

@@ -118,6 +118,7 @@ def test_each_line_of_the_documents(graph, command):
     ('words', 'problem'),
     [
         ('topic echo /nowhere', '/nowhere has no publisher'),
+        ('topic echo --field velocities /joint_states', 'no field velocities; there are: header'),
         ('service call /contact_node/tare std_srvs/srv/Trig', 'no srv std_srvs/srv/Trig'),
         ('service call /nowhere std_srvs/srv/Trigger', 'there is no service /nowhere'),
         (

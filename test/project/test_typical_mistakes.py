@@ -50,6 +50,16 @@ REFUSED = {
         'robot_description_file',
     ),
     'an address as a path': ('package://arm/arm.urdf', "'package://arm/arm.urdf'", 'give the path'),
+    'an address as the file of a tool': (
+        lambda: read_description_file('package://arm/arm.urdf'),
+        "'package://arm/arm.urdf'",
+        'give the path',
+    ),
+    'an empty file': (
+        lambda: read_description_file(ARM.parents[1] / 'resource' / 'dynamics_ros'),
+        "resource/dynamics_ros'",
+        'is empty',
+    ),
 }
 
 

@@ -16,7 +16,8 @@ from tolerances import EXACT
 
 from dynamics_ros import spatial
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.kernels import PlainFunction, trace
+from dynamics_ros.kernels import trace
+from dynamics_ros.kernels.source import PlainFunction
 from dynamics_ros.spatial import (
     POSITIONS,
     ROTATIONS,

@@ -24,8 +24,7 @@ from rclpy.node import Node
 from ros_harness import occupy
 from sensor_msgs.msg import JointState
 
-from dynamics_ros.viewer.drawing import CONTACT_POINT
-from dynamics_ros.viewer.node import Viewer, ViewerParameters, is_local
+from dynamics_ros.viewer.node import CONTACT_POINT, Viewer, ViewerParameters, is_local
 from dynamics_ros_msgs.msg import ContactState, ExternalWrench, Result
 from dynamics_ros_msgs.srv import ApplyWrench
 
@@ -40,7 +39,7 @@ class Drawn(MagicMock):
 
     def __init__(self, **options) -> None:
         super().__init__(**options)
-        self.objects: dict[str, tuple[str, dict]] = {}
+        self.objects: dict[str, tuple[str, np.ndarray]] = {}
         self.pictures = 0
 
     def _get_child_mock(self, **options):
@@ -50,8 +49,10 @@ class Drawn(MagicMock):
         self.pictures += 1
         return nullcontext()
 
-    def draw(self, name, frame, kind, **look) -> None:
-        self.objects[name] = frame, look
+    def draw_arrow(self, name, frame, place, *_look) -> None:
+        self.objects[name] = frame, place
+
+    draw_sphere = draw_arrow
 
     def remove(self, name) -> None:
         self.objects.pop(name, None)
@@ -92,11 +93,11 @@ def test_a_force_ends_where_it_acts_in_the_axes_of_its_contact_frame(viewer, fra
     viewer._on_joint_state(JointState(name=list(ROBOT.joint_names), position=q))
     X = ROBOT.forward_kinematics(q, 'tool0') if 'base' in frame else np.eye(4)
     force, point = X[:3, :3] @ [0.0, 30.0, 0.0], X[:3, :3] @ [0.1, 0.0, 0.0] + X[:3, 3]
-    viewer._drawing.keep_wrench(estimate(frame, force, point))
+    viewer.keep_wrench(estimate(frame, force, point))
     viewer.draw()
-    carrier, look = viewer.scene.objects[FORCE]
+    carrier, points = viewer.scene.objects[FORCE]
     assert carrier == 'tool0'
-    np.testing.assert_allclose(look['points'][0], [[0.1, -0.3, 0.0], [0.1, 0.0, 0.0]], atol=1e-9)
+    np.testing.assert_allclose(points, [[0.1, -0.3, 0.0], [0.1, 0.0, 0.0]], atol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +113,7 @@ def test_a_force_ends_where_it_acts_in_the_axes_of_its_contact_frame(viewer, fra
 )
 def test_estimates_that_make_no_sense_are_not_drawn(viewer, message, drawn):
     for one in (estimate(), message):
-        viewer._drawing.keep_wrench(one)
+        viewer.keep_wrench(one)
         viewer.draw()
     assert (FORCE in viewer.scene.objects) == drawn  # the one before
 
@@ -139,12 +140,12 @@ def contact(torques=(7.5, 0.5), thresholds=(2.0, 2.0), **fields):
 def test_a_contact_state_whose_lists_or_point_make_no_sense_is_passed_over(viewer, message):
     good = contact(point_known=True, point=Point(x=0.2), point_frame_id='left/tool0')
     for one in (good, message):
-        viewer._drawing.keep_contact(one)
+        viewer.keep_contact(one)
         viewer.draw()
-    assert viewer._drawing.contact is good
-    frame, look = viewer.scene.objects[CONTACT_POINT]
-    assert frame == 'tool0' and look['position'][0] == 0.2
-    viewer._drawing.keep_contact(contact())
+    assert viewer.contact is good
+    frame, center = viewer.scene.objects[CONTACT_POINT]
+    assert frame == 'tool0' and center[0] == 0.2
+    viewer.keep_contact(contact())
     viewer.draw()
     assert CONTACT_POINT not in viewer.scene.objects
 

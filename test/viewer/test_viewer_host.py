@@ -17,7 +17,7 @@ from ros_harness import NodeProcess, client, running
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.page.scene import Scene
-from dynamics_ros.viewer.node import missing_shapes, problems
+from dynamics_ros.viewer.node import problems
 
 pytestmark = pytest.mark.ros
 
@@ -90,10 +90,3 @@ def test_one_cause_of_three_nodes_is_one_line_with_details_on_a_click():
     long = 'publishing; external torques deviate: ' + 'elbow <12> instead of 0.1, ' * 20
     _, second = problems([*stopped, status('contact_node', long, 'other')])
     assert '<details' in second and '&lt;12&gt;' in second and '<12>' not in second
-
-
-def test_missing_shapes_say_which_and_how_to_get_them():
-    text = missing_shapes([f"mesh 'link{k}.dae': pip install pycollada" for k in range(20)])
-    assert '20 shapes are missing: pip install pycollada' in text
-    assert 'link0.dae' in text and 'and 8 more' in text
-    assert missing_shapes([]) == ''

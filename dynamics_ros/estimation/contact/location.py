@@ -40,7 +40,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.errors import UnknownFrameError
-from dynamics_ros.model.collision_geometry import read_collision_geometry
+from dynamics_ros.model.collision_geometry import by_reason, read_collision_geometry
 from dynamics_ros.model.model import ROOT, Model
 from dynamics_ros.multibody.arguments import check_positive, finite_vector, per_entry
 from dynamics_ros.spatial import Transform
@@ -97,9 +97,6 @@ EXTENT = 0.3
 
 LOCATION_RATE = 20.0
 """Maximum rate of locations during a contact [Hz]; one takes up to 20 ms on a desktop machine."""
-
-MAX_NAMED = 8
-"""Maximum number of shapes named in a message."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -563,9 +560,8 @@ class ContactGeometry(NamedTuple):
             check()
             surfaces |= sample_surfaces({link: triangles})
         summary, problem = f'of {len(surfaces)} links', ''
-        if problems := tuple(dict.fromkeys(geometry.problems)):
-            more = f' and {len(problems) - MAX_NAMED} more' if len(problems) > MAX_NAMED else ''
-            problem = '; '.join(problems[:MAX_NAMED]) + more
+        if geometry.problems:
+            problem = '; '.join(by_reason(geometry.problems))
             summary = f'{summary}; {len(geometry.problems)} shapes are missing: {problem}'
         unseen = links_without_surface(robot, surfaces, geometry.unread)
         return cls(surfaces, unseen, summary, problem)

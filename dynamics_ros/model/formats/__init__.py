@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.errors import InvalidArgumentError, ModelError
 from dynamics_ros.model.description import Contents
 from dynamics_ros.model.description_file import read_description_file
 from dynamics_ros.model.hardened_xml import is_text
@@ -41,8 +41,13 @@ def read_any(
         raise InvalidArgumentError('source', f'a {type(source).__name__}', expected)
     text = str(source)
     if not is_text(source):
+        if text.isidentifier() and not Path(text).exists():
+            reason = f'there is no such file; robot_descriptions may have it: from_name({text!r})'
+            raise ModelError(f'file {text!r}', reason)
         text = read_description_file(source, xacro_arguments)
         source = Path(os.path.expanduser(source))
+    elif xacro_arguments:
+        raise InvalidArgumentError('xacro_arguments', 'given with text', 'the path of a xacro file')
     first = FIRST_ELEMENT.search(COMMENT.sub('', text))
     kind = '' if first is None else first[1]
     if kind == 'mujoco':
