@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 import threading
 import time
@@ -125,7 +126,9 @@ class Demonstration(ABC):
                     self.report, self.complete = self.figures, True
 
     def _begin_round(self, number: int) -> None:
-        self.figures: dict[str, Any] = {**self._constant, 'rounds': number, 'late': []}
+        names = re.findall(r'{(\w+)', ''.join(text for row in self.rows for text in row))
+        undetermined: dict[str, Any] = dict.fromkeys(names)
+        self.figures = {**undetermined, **self._constant, 'rounds': number, 'late': []}
         self.first = max(map(self.newest, self.messages), default=0)
 
     @contextmanager

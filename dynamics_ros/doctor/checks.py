@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -271,7 +272,7 @@ def _is_slow(topic: Topic) -> bool:
     """Whether late stamps come from a publisher that is too slow rather than from its clock."""
     if topic.age is None or not topic.rate or not 0.0 < topic.age < MAX_DELAY:
         return False
-    _, now, stamps = np.array(topic.arrivals).T
+    _, now, stamps = np.array([x for x in topic.arrivals if math.isfinite(x[2])]).T
     steps = np.diff(stamps)
     elapsed, advancing = now[-1] - now[0], steps[steps > 0.0]
     if advancing.size:

@@ -113,9 +113,11 @@ class Topic:
         self, data: bytes, now: float, *, stamped: bool, kind: Any = None, sender: bytes = b''
     ) -> None:
         """Count a serialized message, which may begin with a stamp, at a time of the clock [s]."""
+        stamp = math.nan
         with suppress(MalformedMessageError):
             stamp = (1e-9 * stamp_of(data) if stamped else 0.0) or math.nan
-            self.arrivals.append((time.monotonic(), now, stamp))
+        self.arrivals.append((time.monotonic(), now, stamp))
+        with suppress(MalformedMessageError):
             if kind is JointState and len(data) not in self._lengths:  # of other joints
                 self._lengths.add(len(data))
                 self.joints.update(deserialized(data, kind).name)

@@ -76,11 +76,12 @@ ROUNDS, UNCORRELATED = 6, 2
 """Iterations of the noise; those before residuals are correlated by what is not fitted yet."""
 
 MIN_NOISE, LEAST_NOISE = 0.01, 1e-6
-"""Least noise, over the largest one of all joints, and [Nm or N]: a perfect fit must not get all
-the weight."""
+"""Least noise, over the largest one of all joints or levels, and [Nm or N]: a perfect fit must not
+get all the weight."""
 
 USUAL_ROWS = 30.0
-"""Rows of usual noise that the logarithm of a level's is averaged with: few rows say little."""
+"""Rows of usual noise that the logarithm of a level's is averaged with, and those of the noisiest
+joint that another is averaged with: few rows say little."""
 
 MIN_FREEDOM = 0.1
 """Of the equations, which are counted at least when noise is computed from residuals."""
@@ -162,8 +163,11 @@ def solve(
         squares = np.stack([(residual**2 * mask).sum(axis=1) for mask in masks], axis=1) + 1e-300
         usual = (squares.sum(axis=1) / rows)[:, np.newaxis]
         relative = (squares / (np.maximum(counts, 1.0) * usual)) ** (counts / (counts + USUAL_ROWS))
+        relative = np.maximum(relative, MIN_NOISE**2)
         variance = (squares / relative).sum(axis=1) / rows / freedom
-        floor = np.maximum(least, LEAST_NOISE + MIN_NOISE * np.sqrt(variance.max()))
+        # Few rows do not show that a joint has less noise than others.
+        share = np.maximum(USUAL_ROWS / (rows / factors + USUAL_ROWS), MIN_NOISE**2)
+        floor = np.maximum(least, LEAST_NOISE + np.sqrt(share * variance.max()))
         variance = np.maximum(variance, np.square(floor))
         if number >= UNCORRELATED:
             usual = np.take_along_axis(relative, np.maximum(level - 1, 0), axis=1)

@@ -14,7 +14,6 @@ from dynamics_ros.command_line import acceleration
 from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.model.build import ROOT_JOINTS
 from dynamics_ros.model.description_file import read_description_file
-from dynamics_ros.multibody.rigid_body_system import DEFAULT_GRAVITY
 from dynamics_ros.robot import Robot
 
 from .files import export_kernels, usages
@@ -81,8 +80,8 @@ def _parser() -> argparse.ArgumentParser:
         help='joint between world and root link (default: as the description says, or fixed)',
     )
     parser.add_argument(
-        '--gravity', nargs=3, type=acceleration, default=DEFAULT_GRAVITY, metavar=('X', 'Y', 'Z'),
-        help='gravity in the root frame [m/s^2] (default: 0 0 -9.81)',
+        '--gravity', nargs=3, type=acceleration, metavar=('X', 'Y', 'Z'),
+        help='gravity in the root frame [m/s^2] (default: as the description says, or 0 0 -9.81)',
     )  # fmt: skip
     parser.add_argument(
         '--lock', action='append', default=[], type=_locked, metavar='JOINT=VALUE',

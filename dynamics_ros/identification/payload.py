@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation.payload_identification import (
+    OBSERVABLE_MASS,
     PRIOR,
     PayloadEstimate,
     Solution,
@@ -70,7 +71,7 @@ HARMONICS, WIDER, MIN_RANGE = 20, 1.25, 0.2
 """Waves over the range of a joint, the shortest one; the longest over the range of the positions,
 so that both ends may differ; least range [rad or m]."""
 
-WAVES = 0.1
+WAVES = 0.3
 """Prior deviation of the coefficient of a wave, over the RMS residual of the joint. With 0.05,
 errors are 1.26 times the stated deviations on an arm whose ripple has four times its noise."""
 
@@ -323,9 +324,13 @@ def _payload(runs: _Runs, frame: str) -> PayloadEstimate:
             f'the two recordings differ by {mass:.3f} kg with a deviation of {spread:.3f} kg at '
             f'{frame!r}: no payload is determined; move the joints that carry it'
         )
-    residual = float(np.sqrt(np.mean(found.residual**2)))
-    estimate = estimate_of(frame, pi, C, residual, found.residual.shape[1])
-    return replace(estimate, mass_deviation=spread, own_weight=own_weight)
+    counted = runs.level > 0
+    residual = float(np.sqrt((found.residual**2).sum() / counted.sum()))
+    estimate = estimate_of(frame, pi, C, residual, int(counted.any(axis=0).sum()))
+    observable = spread < OBSERVABLE_MASS * mass
+    return replace(
+        estimate, mass_deviation=spread, mass_observable=observable, own_weight=own_weight
+    )
 
 
 def _own_weight(runs: _Runs, base: Array, described: Array, pi: Array) -> tuple[float, float]:

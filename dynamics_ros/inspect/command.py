@@ -73,9 +73,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _inspect(options: argparse.Namespace) -> int:
-    contents = _description(options)
     # The report includes the warnings of the parser.
     LOG.setLevel(logging.ERROR)
+    contents = _description(options)
     description = contents.robot
     robot = Robot(build_model(description, options.root_joint or contents.root_joint))
     text = contents.urdf or '<robot name=""/>'  # shapes are read of URDF only

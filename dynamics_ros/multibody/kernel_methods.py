@@ -385,10 +385,10 @@ class KernelMethods:
             parameters: the parameters.
             compiled: kernels of another robot with the same ones; None for none.
         """
-        self._parameters = parameters
-        self._numbers = parameters.numbers(self.model)
-        self._compiled = compiled or Compiled()
-        self._kernels: dict[Key, Kernel] = {}
+        self._kernel_parameters = parameters
+        self._parameter_values = parameters.numbers(self.model)
+        self._shared_kernels = compiled or Compiled()
+        self._bound_kernels: dict[Key, Kernel] = {}
         # Calls of kernels that are ready: by key, and as methods find them by `method_of`.
         self._final: dict[Key, Callable[..., Any]] = {}
         self._direct_calls: dict[str, Any] = {}
@@ -398,12 +398,12 @@ class KernelMethods:
         """The kernels compiled so far, by 'name(options)'; kernel returns those to call."""
         # Without the lock, which is held while a kernel is traced, so that the caller does not
         # wait.
-        compiled = sorted(self._compiled.kernels.copy().items())
+        compiled = sorted(self._shared_kernels.kernels.copy().items())
         return {f'{key[0]}({", ".join(key[1:])})': kernel for key, kernel in compiled}
 
     def has_kernels(self, keys: Iterable[Key]) -> bool:
         """Return whether all kernels have been compiled, each given by its name and options."""
-        return all(map(self._compiled.kernels.__contains__, keys))
+        return all(map(self._shared_kernels.kernels.__contains__, keys))
 
     def kernel(self, name: str, *options: str) -> Kernel:
         """Return a compiled function by name, for callers that keep their own arrays.
@@ -417,20 +417,20 @@ class KernelMethods:
         """
         key = (name, *options)
         try:
-            kernel = self._kernels.get(key)
+            kernel = self._bound_kernels.get(key)
         except (TypeError, ValueError):
             # A frame or reference that cannot be part of a key: the definition raises the error.
             define(self.model, key)
             raise
         if kernel is not None:
             return kernel  # does not wait while another kernel is traced
-        kernel = self._compiled.kernels.get(key) or self._compiled.kernel(
-            key, self.model, self._parameters, self.backend
+        kernel = self._shared_kernels.kernels.get(key) or self._shared_kernels.kernel(
+            key, self.model, self._kernel_parameters, self.backend
         )
-        if kernel.bound is not None and self._numbers is not None:
-            kernel = kernel.bound_to(self._numbers)
-        kernel = _kept(self._kernels, key, kernel)
-        for old in [x for x in list(self._final) if x not in self._kernels]:
+        if kernel.bound is not None and self._parameter_values is not None:
+            kernel = kernel.bound_to(self._parameter_values)
+        kernel = _kept(self._bound_kernels, key, kernel)
+        for old in [x for x in list(self._final) if x not in self._bound_kernels]:
             self._final.pop(old, None)
         return kernel
 
@@ -485,7 +485,7 @@ class KernelMethods:
         try:
             call = self._final.get(key)
             if call is None:
-                known = key in self._kernels
+                known = key in self._bound_kernels
                 call = self._call(key)
         except (TypeError, ValueError):
             # A frame or reference that cannot be part of a key: the definition raises the error.
@@ -503,7 +503,7 @@ class KernelMethods:
             raise
         result = call(*arrays) if out is None else call(*arrays, out=out)
         # Nodes have adjustable robots, and check every state themselves.
-        if not known and not self._parameters.size:
+        if not known and not self._kernel_parameters.size:
             self._warn_of_degrees('q', arrays[0])
         return result
 

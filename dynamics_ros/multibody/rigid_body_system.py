@@ -284,7 +284,7 @@ class RigidBodySystem(QuantityMethods):
 
     def shares_kernels_with(self, other: RigidBodySystem) -> bool:
         """Return whether both run the same machine code, with gravity and payload as inputs."""
-        return self._compiled is other._compiled
+        return self._shared_kernels is other._shared_kernels
 
     def with_gravity(self: _Kind, gravity: Sequence[float]) -> _Kind:
         """Return the robot, including its payload, with another gravity [m/s^2] in root axes."""
@@ -313,7 +313,7 @@ class RigidBodySystem(QuantityMethods):
                 symmetric positive semidefinite.
             UnknownFrameError: no such frame.
         """
-        bare, parameters = self._without_payload, self._parameters
+        bare, parameters = self._without_payload, self._kernel_parameters
         payload = payload_inertia(mass, center_of_mass, inertia)
         if frame is None:
             return self._remade(bare, bare)
@@ -383,7 +383,7 @@ class RigidBodySystem(QuantityMethods):
         bare = model = change(self.model)
         if self._without_payload is not self.model:
             bare = replace(model, inertias=change(self._without_payload).inertias)
-        return self._remade(model, bare, self._parameters.moved(self.model, model))
+        return self._remade(model, bare, self._kernel_parameters.moved(self.model, model))
 
     def _remade(
         self: _Kind, model: Model, without_payload: Model, parameters: Parameters | None = None
@@ -392,9 +392,9 @@ class RigidBodySystem(QuantityMethods):
 
         It shares the kernels of this one if they fit.
         """
-        now = self._parameters if parameters is None else parameters
-        fits = now == self._parameters and now.fits(self.model, model)
-        compiled = self._compiled if fits else None
+        now = self._kernel_parameters if parameters is None else parameters
+        fits = now == self._kernel_parameters and now.fits(self.model, model)
+        compiled = self._shared_kernels if fits else None
         made = _restored(type(self), model, self.backend, without_payload, now, compiled)
         other: _Kind = made  # type: ignore[assignment]
         other.__dict__.update(self._of_subclass())
@@ -407,7 +407,7 @@ class RigidBodySystem(QuantityMethods):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Machine code belongs to its process; a copy compiles its own.
-        own = type(self), self.model, self.backend, self._without_payload, self._parameters
+        own = type(self), self.model, self.backend, self._without_payload, self._kernel_parameters
         return _restored, own, self._of_subclass()
 
 

@@ -178,14 +178,19 @@ STEP_TIME = 0.1
 """Time between two steps of gravity or payload while torques are sent [s]."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Change:
-    """Change of the robot: the arguments and the result of ``RobotChanges.change``."""
+    """Change of the robot: the arguments and the result of ``RobotChanges.change``.
+
+    Attributes:
+        before: from the first step on, the robot and its values before the change.
+    """
 
     subject: str
     always: bool
     values: dict[str, Any]
     result: Future[None]
+    before: tuple[Robot | None, dict[str, Any]] | None = None
 
     def end(self, error: Exception | None = None) -> None:
         """Complete the result, with an error unless the change has taken effect."""
@@ -200,8 +205,8 @@ class RobotChanges:
     """Rebuilds the robot when a topic or a request changes description, gravity or payload.
 
     A changed robot is built in a thread, while the current one stays in use. Changes apply one
-    after another, but of several with the same subject only the newest. A refused change leaves
-    the robot as it is.
+    after another, those in steps by turns, but of several with the same subject only the newest.
+    A refused change leaves the robot as it is.
     """
 
     def __init__(self, context: RobotContext) -> None:
@@ -217,9 +222,10 @@ class RobotChanges:
         self._refused: dict[str, str] = {}
         values = context.parameters.values
         check_parameters(values)
-        self._given = values.robot_description or description_path(values)
+        path = description_path(values)  # which checks the arguments of a file
+        self._given = values.robot_description or path
         self._request = RobotRequest(values, gravity=values.gravity)
-        self._stepped = 0.0  # time of the last step of gravity or payload
+        self._stepped: dict[str, float] = {}  # time of the last step by what it changed
         context.node.create_subscription(String, 'robot_description', self._on_description, LATCHED)
 
     def build_first(self) -> None:
@@ -287,8 +293,13 @@ class RobotChanges:
         while self._waiting:
             change = self._current = self._waiting.pop(next(iter(self._waiting)))
             try:
-                await self._apply(change)
-                change.end()
+                if await self._step(change):
+                    change.end()
+                elif change.subject in self._waiting:
+                    change.end(SupersededError(change.subject))
+                else:
+                    self._waiting[change.subject] = change  # after what else waits
+                    continue
             except Exception as error:
                 change.end(error)
             if not self._waiting:
@@ -297,31 +308,54 @@ class RobotChanges:
             context.threads.resume()
             context.notify_change()
 
-    async def _apply(self, change: Change) -> None:
-        """Apply a change, in steps while gravity or payload act on the robot."""
+    async def _step(self, change: Change) -> bool:
+        """Apply a change, or a step of it while gravity or payload act on the robot.
+
+        Returns:
+            Whether it is complete.
+        """
         context, threads, subject = self._context, self._context.threads, change.subject
-        before, undo = context.robot, {x: getattr(self._request, x) for x in change.values}
-        while True:
-            built, complete = await threads.submit(threads.changes, partial(self._build, change))
-            if built is not None:
-                context.adopt(built)
-            if complete:
-                return
-            await threads.until(lambda: False, STEP_TIME)
+        first = change.before is None
+        if first:
+            undo = {x: getattr(self._request, x) for x in change.values}
+            change.before = context.robot, undo
+        # Torques follow the last step before the next one; components are prepared no more often.
+        pause = self._last_step(change) + STEP_TIME - time.monotonic()
+        if pause > 0.0 and (change.always or not first):
+            await threads.until(lambda: False, pause)
             if subject in self._waiting:
-                raise SupersededError(subject)
-            # Before the next step: torques follow the last one by now.
-            if before is not None and self._sends_torques():
-                try:
-                    wrong = [x.resistance(before) for x in context.components]
-                except DynamicsRosError as unknown:  # what cannot be judged is undone too
-                    wrong = [str(unknown)]
-                if any(wrong):
-                    self.change(subject, **undo)
-                    # Before whatever else waits.
-                    self._waiting = {subject: self._waiting[subject], **self._waiting}
-                    problem, expected = next(filter(None, wrong)), 'what the robot carries'
-                    raise InvalidArgumentError(', '.join(undo), problem, expected)
+                return False
+        if not first and self._sends_torques():
+            self._check_resistance(change)
+        built, complete = await threads.submit(threads.changes, partial(self._build, change))
+        if built is not None:
+            context.adopt(built)
+        return complete
+
+    def _last_step(self, change: Change) -> float:
+        """Time of the last step of the values of a change."""
+        return max(self._stepped.get(x, 0.0) for x in change.values or (change.subject,))
+
+    def _check_resistance(self, change: Change) -> None:
+        """Undo a change that the torques of the arm contradict.
+
+        Raises:
+            InvalidArgumentError: they do.
+        """
+        robot, undo = change.before or (None, {})
+        if robot is None:
+            return
+        try:
+            wrong = [x.resistance(robot) for x in self._context.components]
+        except DynamicsRosError as unknown:  # what cannot be judged is undone too
+            wrong = [str(unknown)]
+        if any(wrong):
+            self.change(change.subject, **undo)
+            # Before whatever else waits.
+            first = self._waiting[change.subject]
+            self._waiting = {change.subject: first, **self._waiting}
+            problem, expected = next(filter(None, wrong)), 'what the robot carries'
+            raise InvalidArgumentError(', '.join(undo), problem, expected)
 
     def _sends_torques(self) -> bool:
         return any(component.sends_torques for component in self._context.components)
@@ -338,9 +372,9 @@ class RobotChanges:
             return None, True
         if latest is not None and self._sends_torques():
             check_payload(wanted.payload, latest.robot, wanted.parameters.largest_payload)
-            now = time.monotonic()
-            request = approached(self._request, wanted, min(now - self._stepped, STEP_TIME))
-            self._stepped = now
+            elapsed = time.monotonic() - self._last_step(change)
+            request = approached(self._request, wanted, min(elapsed, STEP_TIME))
+        self._stepped |= dict.fromkeys(change.values or (change.subject,), time.monotonic())
         if request.description:
             built = make_robot(request, latest)
             built = replace(built, prepared=self._prepare(built))

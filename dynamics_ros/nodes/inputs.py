@@ -183,7 +183,9 @@ def _why_missing(buffer: StateBuffer, joints: list[str], received_any: bool) -> 
         if not cause:
             which = 'their positions' if names == joints else f'the positions of {listed}'
             # Whose joint states malformed bytes were cannot be read.
-            unreadable = f', or were {MALFORMED}' if buffer.refused[MALFORMED] else ''
+            unreadable = ''
+            if buffer.refused[MALFORMED]:
+                reason, unreadable = Reason.MESSAGES_REFUSED, f', or were {MALFORMED}'
             parts.append(f'messages so far lack {which}{unreadable}')
             if buffer.passive is not None:
                 parts.append('the loops leave none or several within the limits')

@@ -126,7 +126,7 @@ class NodeLog(RcutilsLogger):
         """Log one line, or a ``MultilineText``; arguments as of ``RcutilsLogger.log``."""
         attributed = log_for_callers_of(_OWN_FILE)
         # For rclpy a line of code has one severity, which only filters, such as ``once``, need.
-        before = self.contexts.items()
+        before = list(self.contexts.items())  # threads log too
         self.contexts = {key: one for key, one in before if attributed and one['filters']}
         text = message if isinstance(message, MultilineText) else printable(str(message))
         if name is not None:

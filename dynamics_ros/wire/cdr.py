@@ -262,7 +262,10 @@ class MessageReader(Generic[Values]):
             name = self._kind.__name__
             warn_once(f'{name} is read as message objects, which is slower: {reason}')
             data = serialize_message(message)
-            return self._from_layout(Layout(data, message), message)(data)
+            try:
+                return self._from_layout(Layout(data, message), message)(data)
+            except LayoutError as problem:
+                raise MalformedMessageError(f'{name}: {problem}') from problem
         read = self._from_layout(layout, message)
         self._known = [(layout, read), *self._known[: MAX_LAYOUTS - 1]]
         return read(data)

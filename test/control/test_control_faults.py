@@ -221,6 +221,16 @@ def test_a_joint_may_have_moved_while_it_was_missing_and_the_payload_changed(cel
     assert not second.judge(q, v, DT, tau, tau)
 
 
+def test_an_arm_that_rests_on_a_base_that_tilts_is_not_taken_for_frozen(cell):
+    check, v = cell.prepared.check, np.zeros(7)
+    check.begin(HOME, v, cell.robot.gravity(HOME))
+    for angle in np.linspace(0.0, 0.15, 30):  # every 0.1 s
+        robot = cell.robot.with_gravity([9.81 * np.sin(angle), 0.0, -9.81 * np.cos(angle)])
+        before, check, tau = check, MotionCheck(robot, check.friction), robot.gravity(HOME)
+        check.go_on(before)
+        assert not any(check.judge(HOME, v, 2.0 * DT, tau, tau) for _ in range(50))
+
+
 @pytest.mark.parametrize('driver', DRIVERS)
 @pytest.mark.parametrize('slow', [False, True], ids=['usual', 'slow'])
 @pytest.mark.few(2)

@@ -289,6 +289,16 @@ def test_of_lost_and_swapped_messages_every_whole_state_is_answered(period, shif
     assert timeline.jumps == 0
 
 
+def test_states_after_a_pause_of_one_publisher_mix_no_times():
+    timeline = new_timeline()
+    for k in range(80):
+        if not 40 <= k < 52:
+            tell(timeline, START + k * 10 * MS, LEFT)
+        moment = tell(timeline, START + (10 * k + 4) * MS, RIGHT)
+        if k >= 53:
+            assert_allclose(timeline.at(moment), truth(moment), atol=1e-12)
+
+
 def test_who_becomes_silent_is_waited_for_through_a_few_messages_and_then_no_longer():
     timeline = new_timeline()
     for k in range(20):

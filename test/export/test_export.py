@@ -219,11 +219,13 @@ class TestTheCommand:
         pytest.importorskip('mujoco')
         file = tmp_path / 'hinge.xml'
         file.write_text(
-            '<mujoco model="hinge"><worldbody><body><joint/><geom size="1"/></body></worldbody>'
-            '</mujoco>'
+            '<mujoco model="hinge"><option gravity="0 0 0"/><worldbody><body><joint axis="0 1 0"/>'
+            '<geom size="1" pos="1 0 0"/></body></worldbody></mujoco>'
         )
         assert main(['--robot', str(file), '--kernels', 'gravity', '--output', str(tmp_path)]) == 0
-        assert (tmp_path / 'hinge_kernels.c').is_file() and capsys.readouterr().out
+        text = (tmp_path / 'hinge_kernels.c').read_text()
+        assert 'cos' not in text.split('hinge_gravity(')[-1], 'gravity is that of the file'
+        assert capsys.readouterr().out
 
     @pytest.mark.parametrize(
         ('options', 'message'),

@@ -95,7 +95,7 @@ def with_locks_held():
     inside, go_on = threading.Event(), threading.Event()
 
     def hold():
-        with robot._compiled.lock:
+        with robot._shared_kernels.lock:
             inside.set()
             assert go_on.wait(LIMIT)
 

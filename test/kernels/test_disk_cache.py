@@ -234,8 +234,12 @@ def test_another_robot_is_another_trace(folder, traced):
     assert len(traced) == 3
 
 
-def test_without_cache_nothing_is_kept(folder, traced, monkeypatch):
-    monkeypatch.setenv(disk_cache.VARIABLE, 'off')
+@pytest.mark.parametrize('without', ['cache', 'sources'])
+def test_without_cache_or_sources_nothing_is_kept(folder, traced, monkeypatch, without):
+    if without == 'cache':
+        monkeypatch.setenv(disk_cache.VARIABLE, 'off')
+    else:
+        monkeypatch.setattr(disk_cache, '_OWN', disk_cache.sources('absent'))
     for _ in range(2):
         assert np.isfinite(arm().gravity(Q)).all()
     assert traced == ['gravity', 'gravity']

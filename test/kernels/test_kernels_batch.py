@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+import threading
 
 import mpmath
 import numpy as np
@@ -71,6 +72,19 @@ def test_nothing_is_written_or_read_beyond_a_batch():
     np.testing.assert_array_equal(out[LANES:-LANES], 1.0)
     np.testing.assert_array_equal(out[:LANES], 7.0)
     np.testing.assert_array_equal(out[-LANES:], 7.0)
+
+
+def test_a_batch_needs_little_of_the_stack_of_a_thread():
+    kernel = Kernel(trace(lambda x: [x[0] + x[-1]], {'x': 20_000}, 'long'), 'llvm')
+    x, before, sums = np.ones((2 * compilation.BATCH_STATES, 20_000)), threading.stack_size(), []
+    threading.stack_size(512 * 1024)
+    try:
+        thread = threading.Thread(target=lambda: sums.append(kernel(x)))
+        thread.start()
+    finally:
+        threading.stack_size(before)
+    thread.join()
+    np.testing.assert_array_equal(sums[0], 2.0)
 
 
 def test_inputs_broadcast_and_may_have_any_stride(kernel):

@@ -136,14 +136,16 @@ class MotionCheck:
     def go_on(self, other: MotionCheck) -> None:
         """Continue the comparison of the same joints with other masses, gravity or payload.
 
-        The weight that is new counts as carried by the torques before.
+        The weight of another payload counts as not carried by the torques before; that of another
+        gravity does, which turns as the base does.
         """
         self.reason, self.q, self.v = other.reason, other.q, other.v
         self.doubted, self.unseen, self._missing = other.doubted, other.unseen, other._missing
         self._memory = other._memory.copy()
         n, m = self._robot.nq, self._robot.nv
         rows = self._memory[n + 2 * m :].reshape(len(ROWS), m)
-        weights = [x._robot.gravity(self._memory[:n]) for x in (other, self)]
+        before = other._robot.with_gravity([*self._robot.model.gravity])
+        weights = [robot.gravity(self._memory[:n]) for robot in (before, self._robot)]
         rows[ROWS.index('torque')] += weights[0] - weights[1]
         rows[ROWS.index('momentum')] = self._robot.mass_matrix(self.q) @ rows[ROWS.index('speed')]
 

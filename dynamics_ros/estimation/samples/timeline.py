@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from operator import sub
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -95,14 +96,17 @@ class Samples:
 
     @property
     def interval(self) -> float:
-        """Usual interval of the samples [ns]; 0 while unknown."""
-        count = len(self.samples) - 1
-        return (self.samples[-1][0] - self.samples[0][0]) / count if count > 0 else 0.0
+        """Usual interval of the samples [ns], also after a pause; 0 while unknown."""
+        stamps = [sample[0] for sample in self.samples]
+        steps = sorted(map(sub, stamps[1:], stamps))
+        return float(steps[len(steps) // 2]) if steps else 0.0
 
     def add(self, sample: tuple[Any, ...]) -> bool:
         """Adds a sample, which replaces one of the same stamp; returns False if it is older."""
         if sample[0] < self.stamp:
             return False
+        if self.stamp == LONG_AGO:
+            self.samples.clear()
         if sample[0] == self.stamp:
             self.samples.pop()
         self.samples.append(sample)
@@ -401,7 +405,10 @@ class Timeline:
     def _set_back(self) -> None:
         """Marks all samples as old after the clock was set back, so that any stamp is newer."""
         self.stamps[self.stamps != NEVER] = LONG_AGO
-        self.base.samples.clear()
+        if self.base.samples:
+            last = self.base.samples[-1]
+            self.base.samples.clear()
+            self.base.samples.append(last._replace(stamp=LONG_AGO, v=0.0 * last.v))
         self._publishers.clear()
         self.newest = self.moment = NEVER
 

@@ -220,8 +220,8 @@ class DifferentialInverseKinematics:
         if len(G):
             binds = (G @ v >= h - BINDING) & (np.abs(G).max(axis=1) > LEAST_LEVER)
             close = tuple(dict.fromkeys(pairs[k % len(pairs)] for k in np.flatnonzero(binds)))
-        if binding or close:
-            scale = min(1.0, max(0.0, float(b @ (A @ v)) / (float(b @ b) or math.inf)))
+        if (binding or close) and b.any():
+            scale = min(1.0, max(0.0, float(b @ (A @ v)) / float(b @ b)))
         at_limit = {self._joint_of.get(i, f'v[{i}]'): kind for i, kind in binding.items()}
         return DifferentialMotion(v, at_limit, condition, scale, close)
 

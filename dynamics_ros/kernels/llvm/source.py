@@ -38,8 +38,9 @@ from dynamics_ros.kernels.llvm.dialect import (
 CHECK_WIDTH = 8
 """Number of doubles per check for NaN and infinity."""
 
-MAX_SCRATCH = 2 * 2**20
-"""Largest memory for the inputs and results of a block of states, on the stack [bytes]."""
+MAX_SCRATCH = 256 * 2**10
+"""Largest memory for the inputs and results of a block of states [bytes]. It is on the stack, which
+is as small as 512 kB in some threads."""
 
 Block = tuple[list[str], list[str]]
 """Instructions, and the flags that must hold for the next block to run."""

@@ -286,8 +286,9 @@ def _end() -> None:
     """Wait for a call of LLVM, and allow no other while the process tears down its data."""
     global _enabled
     _enabled = False
-    if _process is not None:
-        _process[0].kill()
+    process = _process
+    if process is not None:
+        process[0].kill()
     llvm.acquire()
 
 

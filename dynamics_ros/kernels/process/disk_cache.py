@@ -84,11 +84,11 @@ def key(*parts: str | bytes) -> str:
 
 
 def sources(*rooms: str) -> str:
-    """Return a digest of the sources of rooms of this package, for `origin`.
+    """Return a digest of the sources of rooms of this package, for `origin`; '' without any.
 
     It is called while these are imported, so that it is of what runs, whatever replaces them later.
     """
-    digest = DIGEST()
+    digest, read = DIGEST(), False
     for room in rooms:
         for path, folders, names in os.walk(PACKAGE / room):
             folders.sort()
@@ -96,7 +96,8 @@ def sources(*rooms: str) -> str:
                 # The lock file of an editor points nowhere.
                 with suppress(OSError), open(f'{path}/{name}', 'rb') as file:
                     digest.update(f'{path}/{name} '.encode() + file.read())
-    return digest.hexdigest()
+                    read = True
+    return digest.hexdigest() if read else ''
 
 
 _OWN = sources('kernels')
@@ -110,7 +111,7 @@ def origin(depends_on: Any, code: str = '') -> str:
             pickled.
         code: the `sources` that it depends on, besides those of ``kernels``.
     """
-    if folder() is None:
+    if folder() is None or not _OWN:
         return ''
     try:
         content = pickle.dumps(depends_on, pickle.HIGHEST_PROTOCOL)

@@ -281,6 +281,18 @@ def test_old_odometry_is_stale():
     assert buffer.state().stale == ('odom',)
 
 
+def test_odometry_from_before_the_clock_was_set_back_is_stale():
+    buffer = floating()
+    buffer.update_base(odometry_values(odometry(stamp=100.0)), ['base'])
+    tell(buffer, whole(100.0))
+    for k in range(5):
+        tell(buffer, whole(1.0 + 0.01 * k))
+    state = buffer.state()
+    assert (state.q[0], state.stale) == (1.0, ('odom',))
+    buffer.update_base(odometry_values(odometry(stamp=1.04)), ['base'])
+    assert buffer.state().stale == ()
+
+
 def test_a_stamp_with_more_than_a_second_of_nanoseconds_is_refused(buffer):
     message = whole()
     message.header.stamp.nanosec = 10**9

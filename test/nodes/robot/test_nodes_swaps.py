@@ -211,3 +211,18 @@ def test_changes_apply_in_their_order_and_only_the_newest_of_a_subject(rig):
     assert kinds == [type(None), SupersededError, SupersededError, type(None)]
     assert rig.context.built.request.payload == payload
     assert rig.name == 'arm2'
+
+
+@pytest.mark.parametrize('backend', ['python'])
+def test_gravity_is_followed_while_a_payload_is_approached_in_steps(rig, monkeypatch):
+    rig.swap(20)
+    monkeypatch.setattr(type(rig.parts[1]), 'sends_torques', True)
+    change, gravity = rig.context.changes.change, (0.1, 0.0, -9.81)
+    loading = change('payload', payload=PayloadParameters('rod', 5.0))
+    rig.spin_until(lambda: 0.0 < rig.context.built.request.payload.mass < 5.0)
+    tilted = change('gravity', gravity=gravity)
+    rig.spin_until(tilted.done)
+    assert not loading.done()
+    assert rig.context.built.request.gravity == gravity
+    rig.spin_until(loading.done)
+    assert rig.context.built.request.payload.mass == 5.0
