@@ -7,7 +7,7 @@ an option of inverse kinematics. Needs coal, which the extra ``collision`` insta
 """
 
 from .repulsion import Repulsion
-from .scene import Collisions, Distances, Pair
+from .scene import Collisions, Distances
 from .shapes import Obstacle
 
-__all__ = ['Collisions', 'Distances', 'Obstacle', 'Pair', 'Repulsion']
+__all__ = ['Collisions', 'Distances', 'Obstacle', 'Repulsion']

@@ -24,6 +24,7 @@ from dynamics_ros.errors import InfeasibleError, InvalidArgumentError
 from dynamics_ros.multibody.arguments import (
     check_count,
     check_positive,
+    finite_arrays,
     finite_together,
     finite_vector,
     refuse_overflow,
@@ -234,13 +235,17 @@ def motors(robot: RigidBodySystem) -> NDArray[np.bool_]:
     return mask
 
 
-def motor_map(robot: RigidBodySystem, q: Array) -> Array:
+def motor_map(robot: RigidBodySystem, q: ArrayLike) -> Array:
     """Map (..., nv, nv) from torques of the tree at q (..., nq) to those of the motors.
 
     It is the transpose of the map from velocities of the motors to those of all joints. Of more
     motors than degrees of freedom it leaves out torques that only act against each other.
+
+    Raises:
+        InvalidArgumentError: q of a wrong shape or with NaN.
     """
-    J, _ = rows_and_bias(robot, q, None, loops_of(robot))
+    at = finite_arrays('q', q, (robot.nq,))
+    J, _ = rows_and_bias(robot, at, None, loops_of(robot))
     driven, size = motors(robot), largest_singular_value(J)
     A, B = J[..., ~driven], J[..., driven]
     follow = -pseudo_inverse(A, size) @ B

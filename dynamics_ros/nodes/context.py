@@ -1,6 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Components of a process and what they share: the current robot, its changes, its latest state."""
+"""Components of a process and what they share: the current robot, its changes, its latest state.
+
+More than 700 lines, because these three refer to each other.
+"""
 
 from __future__ import annotations
 

@@ -22,10 +22,10 @@ from dynamics_ros import Robot
 from dynamics_ros.estimation import ContactState, ResidualWatch
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.kernels.program import Program
 from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.reasons import Reason
 from dynamics_ros.wire.contact_messages import ContactMessages
+from dynamics_ros.wire.templates import Filling
 from dynamics_ros_msgs.msg import ExternalWrench
 
 HAND = 'tool0'
@@ -90,8 +90,8 @@ class Arm:
         messages = ContactMessages(self.pipeline, lambda frame: frame)
         messages.write(self.state, self.external, None)
         message = messages.by_output[HAND, 'estimate']
-        assert Program(message.steps).run()
-        return deserialize_message(message.template.message(bytes(8)), ExternalWrench)
+        Filling([message]).fill()
+        return deserialize_message(message.make()[0].message(bytes(8)), ExternalWrench)
 
 
 @pytest.fixture

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg.lapack import dsyev
 
-from dynamics_ros.collision import Collisions, Pair
+from dynamics_ros.collision import Collisions
+from dynamics_ros.collision.scene import Pair
 from dynamics_ros.errors import InvalidArgumentError, UnknownJointError
 from dynamics_ros.model.hardened_xml import MAXIMUM_NUMBER
 from dynamics_ros.multibody.arguments import check_not_negative, check_positive, finite_vector
