@@ -169,7 +169,8 @@ MIN_SPEED = 0.02
 """Least speed in a direction from which its dry friction can be identified [rad/s]."""
 
 MAX_BYTES = 64_000_000
-"""Memory of all samples: six minutes of seven joints at 1 kHz [bytes]."""
+"""Size of the numbers of all samples, whose arrays take up to as much again: six minutes of seven
+joints at 1 kHz [bytes]."""
 
 
 class Recorder:
