@@ -73,10 +73,18 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _inspect(options: argparse.Namespace) -> int:
-    # The report includes the warnings of the parser.
-    LOG.setLevel(logging.ERROR)
-    contents = _description(options)
+    # The report includes the warnings of the parser, but not those of xacro.
+    records: list[logging.LogRecord] = []
+    LOG.addFilter(records.append)  # which returns None: nothing passes
+    try:
+        contents = _description(options)
+    finally:
+        LOG.removeFilter(records.append)
     description = contents.robot
+    for record in records:
+        if record.getMessage() not in description.doubts:
+            LOG.handle(record)
+    LOG.setLevel(logging.ERROR)
     robot = Robot(build_model(description, options.root_joint or contents.root_joint))
     text = contents.urdf or '<robot name=""/>'  # shapes are read of URDF only
     folder = Path(options.robot or '').expanduser().parent

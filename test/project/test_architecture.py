@@ -32,8 +32,8 @@ LEDGER = {
     'estimation': (7170, 5300),
     'export': (927, 1000),
     'fleet': (1272, 1200),
-    'identification': (4646, 4700),
-    'inspect': (342, 400),
+    'identification': (4647, 4700),
+    'inspect': (350, 400),
     'inverse_kinematics': (3275, 2500),
     'kernels': (6524, 6000),
     'launching': (334, 200),
@@ -49,7 +49,7 @@ LEDGER = {
     'wire': (1981, 1600),
     'launch': (59, 150),
     'files beside the rooms': (1382, 650),
-    'test': (45491, 45000),
+    'test': (45492, 45000),
 }
 """Lines of each room with its C and page sources: the most that are allowed now, and the budget.
 

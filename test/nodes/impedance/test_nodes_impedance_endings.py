@@ -50,8 +50,9 @@ moved = shared(arm, DOMAIN, **LOST)
 
 
 def spoilt(moved, joint, **changes):
-    """A joint state that is as the last one but for one number."""
-    last = moved.states[-1]
+    """A joint state that is as the newest one but for one number."""
+    # By stamps, since messages of two publishers come in any order.
+    last = max(moved.states[-50:], key=lambda x: (x.header.stamp.sec, x.header.stamp.nanosec))
     message = JointState(name=list(last.name), header=last.header)
     message.header.stamp.nanosec = min(message.header.stamp.nanosec + 1000, 999_999_999)
     for field in ('position', 'velocity', 'effort'):
