@@ -75,11 +75,16 @@ def _parser() -> argparse.ArgumentParser:
 def _inspect(options: argparse.Namespace) -> int:
     # The report includes the warnings of the parser, but not those of xacro.
     records: list[logging.LogRecord] = []
-    LOG.addFilter(records.append)  # which returns None: nothing passes
+
+    def hold(record: logging.LogRecord) -> bool:
+        records.append(record)
+        return False
+
+    LOG.addFilter(hold)
     try:
         contents = _description(options)
     finally:
-        LOG.removeFilter(records.append)
+        LOG.removeFilter(hold)
     description = contents.robot
     for record in records:
         if record.getMessage() not in description.doubts:

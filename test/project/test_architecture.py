@@ -33,7 +33,7 @@ LEDGER = {
     'export': (927, 1000),
     'fleet': (1272, 1200),
     'identification': (4647, 4700),
-    'inspect': (350, 400),
+    'inspect': (355, 400),
     'inverse_kinematics': (3275, 2500),
     'kernels': (6524, 6000),
     'launching': (334, 200),
