@@ -166,8 +166,8 @@ def solve(
         relative = np.maximum(relative, MIN_NOISE**2)
         variance = (squares / relative).sum(axis=1) / rows / freedom
         # Few rows do not show that a joint has less noise than others.
-        share = np.maximum(USUAL_ROWS / (rows / factors + USUAL_ROWS), MIN_NOISE**2)
-        floor = np.maximum(least, LEAST_NOISE + np.sqrt(share * variance.max()))
+        share = np.maximum(USUAL_ROWS / (rows + USUAL_ROWS), MIN_NOISE)
+        floor = np.maximum(least, LEAST_NOISE + share * np.sqrt(variance.max()))
         variance = np.maximum(variance, np.square(floor))
         if number >= UNCORRELATED:
             usual = np.take_along_axis(relative, np.maximum(level - 1, 0), axis=1)

@@ -250,6 +250,21 @@ def test_too_little_is_refused_and_says_what_is_missing(panda, loaded):
         blind.estimate()
 
 
+def test_few_postures_do_not_show_that_joints_have_no_friction(panda):
+    loaded, errors = panda.with_payload(FRAME, 1.0, [0.02, 0.01, 0.05]), []
+    for seed in range(8):
+        rng, identifier = np.random.default_rng(seed), PayloadIdentifier(panda, FRAME)
+        for posture in range(3):
+            q = panda.random_configuration(100 * seed + posture)
+            held = loaded.gravity(q) + 0.3 * rng.uniform(-1.0, 1.0, panda.nv)
+            for i in range(100 * posture, 100 * posture + 100):
+                effort = held + 0.02 * rng.normal(size=panda.nv)
+                identifier.add(10**7 * (i + 1), q, np.zeros(panda.nv), effort)
+        found = identifier.estimate()
+        errors.append((found.mass - 1.0) / found.mass_deviation)
+    assert np.sqrt(np.mean(np.square(errors))) < 4.0
+
+
 @pytest.mark.parametrize(
     ('call', 'error', 'argument'),
     [
