@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import time
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -180,6 +181,9 @@ class Component(ABC, Generic[Settings]):
 STEP_TIME = 0.1
 """Time between two steps of gravity or payload while torques are sent [s]."""
 
+MAX_LOGGED, LOGGED_SECONDS = 20, 10.0
+"""Most refusals that are logged within a time [s]: invalid input must not flood the log."""
+
 
 @dataclass
 class Change:
@@ -223,6 +227,7 @@ class RobotChanges:
         self._current: Change | None = None
         self._reported: dict[str, Future[None]] = {}
         self._refused: dict[str, str] = {}
+        self._logged: deque[float] = deque(maxlen=MAX_LOGGED)
         values = context.parameters.values
         check_parameters(values)
         path = description_path(values)  # which checks the arguments of a file
@@ -440,7 +445,10 @@ class RobotChanges:
             elif subject == 'robot_description' and (self._given or node.has_parameter(name)):
                 kept = '; it is fixed at start: correct it and start the node anew'
             text = f'{subject} refused: {error}{kept}'
-            if text != self._refused.get(subject):
+            now, logged = time.monotonic(), self._logged
+            rare = len(logged) < MAX_LOGGED or now - logged[0] > LOGGED_SECONDS
+            if rare and text != self._refused.get(subject):
+                logged.append(now)
                 node.get_logger().error(text)
             self._refused[subject] = text
         self._context.notify_change()

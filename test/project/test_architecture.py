@@ -39,7 +39,7 @@ LEDGER = {
     'launching': (334, 200),
     'model': (3787, 3100),
     'multibody': (2383, 2500),
-    'nodes': (8944, 6300),
+    'nodes': (8952, 6300),
     'page': (863, 700),
     'parameters': (1020, 900),
     'recordings': (1440, 1500),
@@ -49,7 +49,7 @@ LEDGER = {
     'wire': (1981, 1600),
     'launch': (59, 150),
     'files beside the rooms': (1382, 650),
-    'test': (45507, 45000),
+    'test': (45517, 45000),
 }
 """Lines of each room with its C and page sources: the most that are allowed now, and the budget.
 

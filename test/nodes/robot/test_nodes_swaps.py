@@ -25,6 +25,7 @@ from std_msgs.msg import String
 from urdf_texts import massive_link
 
 from dynamics_ros import Robot
+from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels.process import background
 from dynamics_ros.nodes.executables import build_composed
 from dynamics_ros.nodes.guarded_node import GuardedNode
@@ -211,6 +212,15 @@ def test_changes_apply_in_their_order_and_only_the_newest_of_a_subject(rig):
     assert kinds == [type(None), SupersededError, SupersededError, type(None)]
     assert rig.context.built.request.payload == payload
     assert rig.name == 'arm2'
+
+
+@pytest.mark.parametrize('backend', ['python'])
+def test_refusals_that_vary_do_not_flood_the_log(rig, capfd):
+    changes = rig.context.changes
+    for number in range(100):
+        changes.report('payload', InvalidArgumentError('payload', f'{number} kg', 'less'))
+    assert capfd.readouterr().err.count('payload refused') == 20
+    assert '99 kg' in changes.refusal
 
 
 @pytest.mark.parametrize('backend', ['python'])
