@@ -129,14 +129,16 @@ def test_publishers_and_odometry_that_contradict_themselves_are_named():
                 state = JointState(name=['swing', 'agreed'], position=[swing, math.sin(t)])
                 state.header.stamp = stamp
                 publisher.publish_joint_state(state)
-            # On a circle, with the velocity in the axes of the world.
+            # On a circle, with the velocity in axes of the world, never nearly the base's.
+            heading = 0.5 * math.pi + 0.5 * math.sin(t)
             odom = Odometry(child_frame_id='base')
             odom.header.stamp = stamp
             where, turned = odom.pose.pose.position, odom.pose.pose.orientation
             where.x, where.y = math.sin(t), -math.cos(t)
-            turned.z, turned.w = math.sin(0.5 * t), math.cos(0.5 * t)
+            turned.z, turned.w = math.sin(0.5 * heading), math.cos(0.5 * heading)
             moves = odom.twist.twist
-            moves.linear.x, moves.linear.y, moves.angular.z = math.cos(t), math.sin(t), 1.0
+            moves.linear.x, moves.linear.y = math.cos(t), math.sin(t)
+            moves.angular.z = 0.5 * math.cos(t)
             driver.publish('/odom', odom)
 
         poses = driver.listen(PoseStamped, '/kinematics_node/rod/pose')
