@@ -447,9 +447,9 @@ class Contact(Component[ContactParameters]):
             if external is not None:
                 why = 'contacts behind the wrist sensor alone: ', pipeline.unavailable_reason
                 self._alone = Explanation(Reason.EFFORT_MISSING, *why)
-        if messages.add_compiled() or bool(self._alone) != was_alone:
+        if bool(self._alone) != was_alone:
             self.context.begin_epoch()
-        elif not messages.has_wrenches:
+        if not messages.has_wrenches:
             pipeline.wrenches_ready()  # else it warns that their kernel is being compiled
         self.unavailable_reason = pipeline.unavailable_reason
         self.warning, estimated_state = pipeline.warning, pipeline.estimated_state or state
@@ -465,21 +465,16 @@ class Contact(Component[ContactParameters]):
                 self.warning = self.warning or self._wrist.warning
             sensor = self._wrist.shown
         self._location.update(estimated_state, external, sensor)
-        self._last = estimated_state, external
-        report, location = external.report, self._location.latest
+        self._last, location = (estimated_state, external), self._location.latest
+        if messages.write(estimated_state, external, location):
+            self.context.begin_epoch()
+        report = external.report
         event = report.state, location.link if location else report.link, report.collision_latched
         if event != self._event and not self._events.missing:
             self._event = event
-            self.write_inputs()
             filling = Filling([messages.by_output['', 'contact_state']])
             filling.fill()
             self._events.send(filling.templates[0], packed_stamp(estimated_state.time))
-
-    def write_inputs(self) -> None:
-        """Write the latest estimates to the arrays that fill the messages."""
-        assert self._last is not None, 'outputs are computed only while the component is not silent'
-        assert self._messages is not None, 'there is an estimate'
-        self._messages.write(*self._last, self._location.latest)
 
     def publications(self) -> list[Publication]:
         """Return the outputs: torques, contact state, feet, wrenches and markers."""
@@ -506,7 +501,7 @@ class Contact(Component[ContactParameters]):
 
     def _contact_markers(self, markers: ContactMarkers) -> Template | None:
         assert self._pipeline is not None, 'its outputs are declared'
-        assert self._last is not None, 'as in write_inputs'
+        assert self._last is not None, 'the component is not silent'
         pipeline, (state, external) = self._pipeline, self._last
         estimates = pipeline.wrenches(state, external.values)
         self.warning = pipeline.warning

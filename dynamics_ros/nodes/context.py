@@ -147,9 +147,6 @@ class Component(ABC, Generic[Settings]):
         """Return the outputs of the component for the current epoch of the plan."""
         return ()
 
-    def write_inputs(self) -> None:
-        """Write the latest state to the arrays that fill the messages, before they are computed."""
-
     def start(self) -> None:
         """Apply parameters to the robot; called when the executor has been created."""
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import Vector3, Vector3Stamped
@@ -71,7 +71,7 @@ from dynamics_ros.wire.services import (
     fill_torques,
     requested_acceleration,
 )
-from dynamics_ros.wire.templates import Evaluate, Message, Source
+from dynamics_ros.wire.templates import Evaluate, Message, Template
 from dynamics_ros_msgs.msg import Payload
 from dynamics_ros_msgs.srv import (
     ComputeDynamicsTerms,
@@ -83,39 +83,8 @@ from dynamics_ros_msgs.srv import (
 )
 
 
-class PreparedDynamics(NamedTuple):
-    """Kernels of the configured topics for a robot.
-
-    Attributes:
-        robot: the robot.
-        torques: kernel of the gravity torques of all joints; an array, which ``fill`` writes, of a
-            robot with closed loops.
-        joints: command joints.
-        commands: the same of these; None without such joints.
-    """
-
-    robot: Robot
-    torques: Kernel | Array
-    joints: tuple[str, ...]
-    commands: Kernel | Array | None
-
-    def fill(self, q: Array) -> None:
-        """Write the gravity torques at q (nq) of a robot with closed loops.
-
-        Raises:
-            InfeasibleError: motors and loops do not hold the robot.
-        """
-        tau, indices = gravity_in_loops(self.robot, q), self.robot.joint_v_indices
-        if isinstance(self.torques, np.ndarray):
-            self.torques[:] = tau[list(indices.values())]
-        if isinstance(self.commands, np.ndarray):
-            self.commands[:] = tau[[indices[name] for name in self.joints]]
-
-
-def _gravity_of(robot: Robot, names: Sequence[str]) -> Kernel | Array:
-    """Return the kernel of the gravity torques of some joints; zeros for closed loops."""
-    if robot.model.loops:
-        return np.zeros(len(names))
+def _gravity_of(robot: Robot, names: Sequence[str]) -> Kernel:
+    """Return the kernel of the gravity torques of some joints of a robot without loops."""
     indices = [robot.joint_v_indices[name] for name in names]
     if indices == list(range(robot.nv)):
         return robot.kernel('gravity')  # which the services use as well
@@ -225,8 +194,9 @@ class Dynamics(CommandingComponent[DynamicsParameters, Output]):
         super().__init__(node, context, DynamicsParameters)
         check_unique(self.values.command_joints)
         self.parameters.add_listener(lambda _: context.begin_epoch())
-        self._prepared: PreparedDynamics | None = None
+        self._robot: Robot | None = None
         self._state: RobotState | None = None
+        self._tau: Array | None = None  # gravity torques of closed loops in the last state
         self._change: tuple[Robot, Any] | None = None
         self._sent, self._sent_at = 0, math.inf
         self._timer = steady_timer(node, 0.2 * SILENCE, self._watch_commands)
@@ -247,8 +217,7 @@ class Dynamics(CommandingComponent[DynamicsParameters, Output]):
     @property
     def sends_torques(self) -> bool:
         """Whether torques that depend on gravity and payload move the robot now."""
-        prepared = self._prepared
-        return bool(self.commands and self.node.active and prepared and prepared.joints)
+        return bool(self.commands and self.node.active and self._robot)
 
     # --- the robot ------------------------------------------------------------------------------
 
@@ -273,7 +242,7 @@ class Dynamics(CommandingComponent[DynamicsParameters, Output]):
         k = int(powers.argmax())
         return f'moves {self.values.command_joints[k]} by {abs(v[k]):.2f} rad/s or m/s'
 
-    def prepare(self, robot: Robot, *_: object) -> PreparedDynamics:
+    def prepare(self, robot: Robot, *_: object) -> Robot:
         """Check the command joints and compile the kernels of the topics."""
         joints = self.values.command_joints
         check_known(robot, joints)
@@ -288,13 +257,15 @@ class Dynamics(CommandingComponent[DynamicsParameters, Output]):
                 gravity_in_loops(robot, q)
             with suppress(DynamicsRosError):
                 forward_dynamics_in_loops(robot, q, zero, zero)
-        torques = _gravity_of(robot, tuple(robot.joint_v_indices))
-        commands = _gravity_of(robot, joints) if joints else None
-        return PreparedDynamics(robot, torques, tuple(joints), commands)
+            return robot
+        _gravity_of(robot, [*robot.joint_v_indices])
+        if joints:
+            _gravity_of(robot, joints)
+        return robot
 
-    def adopt(self, prepared: PreparedDynamics) -> None:
-        """Switch to the kernels of a robot, and publish payload and gravity."""
-        self._prepared, self._state = prepared, None
+    def adopt(self, prepared: Robot) -> None:
+        """Switch to another robot, and publish payload and gravity."""
+        self._robot, self._state = prepared, None
         self._publish_load()
 
     def _publish_load(self) -> None:
@@ -318,13 +289,13 @@ class Dynamics(CommandingComponent[DynamicsParameters, Output]):
         if isinstance(prepared, Exception):
             if self.sends_torques:
                 self.deactivate()
-            self._prepared = None
+            self._robot = None
 
     def warm_up(self) -> Sequence[Callable[[], object]]:
         """Return functions that compile the kernels of the services."""
-        if self._prepared is None:
+        robot = self._robot
+        if robot is None:
             return ()
-        robot = self._prepared.robot
         names = () if is_large(robot.model) else ('forward_dynamics', *TERMS)
         return [partial(robot.kernel, name) for name in ('inverse_dynamics', *names)]
 
@@ -345,28 +316,39 @@ class Dynamics(CommandingComponent[DynamicsParameters, Output]):
     def observe(self, state: RobotState) -> None:
         """Store the state; one that contradicts a loop is not used."""
         self.unavailable_reason, self._state = self.context.open_loop, state
-
-    def write_inputs(self) -> None:
-        """Write the gravity torques of a robot with closed loops."""
-        if self._prepared is not None and self._prepared.robot.model.loops:
-            self._prepared.fill(self.arrays.q)
+        self._tau = None
 
     def publications(self) -> list[Publication]:
         """Return the outputs: gravity torques, and gravity commands while they are active."""
         self.warning = self._inactive()
-        prepared = self._prepared
-        if prepared is None:
+        robot = self._robot
+        if robot is None:
             return []
-        efforts = partial(empty_efforts, tuple(prepared.robot.joint_v_indices))
-        torques, rate = {'effort': self._source(prepared.torques)}, self.values.publish_rate
-        found = [Publication(self._torques, Message(efforts, torques), FRESH, rate)]
-        if self.sends_torques and self.commands is not None and prepared.commands is not None:
-            zeros, commands = self._zeros, {'data': self._source(prepared.commands)}
-            found.append(Publication(self.commands, Message(zeros, commands), FRESH, rate))
+        names, joints = [*robot.joint_v_indices], self.values.command_joints
+        torques = self._filled(robot, names, partial(empty_efforts, names), 'effort')
+        found = [Publication(self._torques, torques, FRESH, self.values.publish_rate)]
+        if self.sends_torques and self.commands is not None:
+            commands = self._filled(robot, joints, self._zeros, 'data')
+            found.append(Publication(self.commands, commands, FRESH, self.values.publish_rate))
         return found
 
-    def _source(self, torques: Kernel | Array) -> Source:
-        return torques if isinstance(torques, np.ndarray) else Evaluate(torques, (self.arrays.q,))
+    def _filled(
+        self, robot: Robot, names: Sequence[str], prototype: Callable[[], Any], field: str
+    ) -> Message | Callable[[], Template]:
+        """Return the message with the gravity torques of some joints in a field."""
+        if not robot.model.loops:
+            torques = Evaluate(_gravity_of(robot, names), (self.arrays.q,))
+            return Message(prototype, {field: torques})
+        template = Template(prototype(), (field,))
+        indices = [robot.joint_v_indices[name] for name in names]
+
+        def fill() -> Template:
+            if self._tau is None:
+                self._tau = gravity_in_loops(robot, self.arrays.q)
+            template.numbers[0][:] = self._tau[indices]
+            return template
+
+        return fill
 
     # --- commands while the node is active --------------------------------------------------------
 
@@ -385,8 +367,7 @@ class Dynamics(CommandingComponent[DynamicsParameters, Output]):
 
     def deactivate(self) -> None:
         """Send zeros, unless the parameter ``commands_at_end`` is 'hold'."""
-        prepared = self._prepared
-        if self.commands is None or prepared is None or prepared.commands is None:
+        if self.commands is None or self._robot is None:
             return
         if self.values.commands_at_end != 'hold':
             self.commands.publish(self._zeros())
@@ -416,7 +397,7 @@ class Dynamics(CommandingComponent[DynamicsParameters, Output]):
 
     def _zeros(self) -> Float64MultiArray:
         """Return a command of zeros for the command joints."""
-        return Float64MultiArray(data=[0.0] * len(self._prepared.joints if self._prepared else ()))
+        return Float64MultiArray(data=[0.0] * len(self.values.command_joints))
 
     def _inactive(self) -> Explanation:
         """Return why configured commands are not sent; empty if they are."""

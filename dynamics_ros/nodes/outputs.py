@@ -4,9 +4,9 @@
 
 Each component declares publications: an output, its message with the kernels and arrays that fill
 it, which data of the state it needs, and its maximum rate. A plan contains the publications of all
-components of a process. For each state it selects those that are due, lets their components write
-the inputs, runs the kernels in one call and publishes the messages together. The kernels work on
-fixed arrays, most of which are memory of the messages.
+components of a process. For each state it selects those that are due, runs their kernels in one
+call and publishes the messages together. The kernels work on fixed arrays, most of which are memory
+of the messages.
 
 A plan is valid for one epoch. When a parameter, the robot, a frame name or the set of outputs
 changes, ``RobotContext.begin_epoch`` discards the plan, and the next state builds a new one. The
@@ -245,28 +245,16 @@ class Batch(Filling):
     """Publications whose kernels run in one program and whose messages are published together."""
 
     def __init__(self, members: Sequence[tuple[Component, Publication]]) -> None:
-        self._components = list(dict.fromkeys(component for component, _ in members))
-        messages: list[Message] = []
-        self._outputs: list[Output] = []
+        filled: list[tuple[Output, Message]] = []
         self._others: list[tuple[Component, Output, Callable[[], Any]]] = []
         for component, (output, message, *_) in members:
             if isinstance(message, Message):
-                messages.append(message)
-                self._outputs.append(output)
+                filled.append((output, message))
             else:
                 self._others.append((component, output, message))
-        super().__init__(messages)
-
-    def fill(self) -> None:
-        """Write the inputs and fill the messages that have kernels and arrays.
-
-        Raises:
-            Exception: the error of a component that writes its inputs, or of a kernel that refuses
-                its numbers.
-        """
-        for component in self._components:
-            component.write_inputs()
-        super().fill()
+        super().__init__([message for _, message in filled])
+        self._stamps = [place for template in self.templates for place in template.stamps]
+        self._filled = [(x, t.packed) for (x, _), t in zip(filled, self.templates, strict=True)]
 
     def publish(self, stamp: bytes) -> None:
         """Publish all messages.
@@ -278,10 +266,10 @@ class Batch(Filling):
             Exception: the error of the first publisher that failed, after all have been tried.
         """
         failure: Exception | None = None
-        for place in self.stamps:
+        for place in self._stamps:
             place[:] = stamp
         # Without a call of Python for each message: there are a dozen for each state.
-        for output, packed in zip(self._outputs, self.packed):
+        for output, packed in self._filled:
             output.published += 1
             try:
                 output.publish_bytes(packed())

@@ -75,14 +75,13 @@ class EstimateWriter:
     ) -> None:
         """Fills the messages of a state, as a plan of the node does."""
         messages = self._messages
-        if messages.add_compiled() or not self._outputs:
+        if messages.write(state, external, place) or not self._outputs:
             self._outputs = [
                 (f'{self._topics[frame]}/{part}' if frame else part, KINDS[part], message)
                 for (frame, part), message in messages.by_output.items()
                 if part != 'foot_contacts'
             ]
             self._filling = Filling([message for _, _, message in self._outputs])
-        messages.write(state, external, place)
         self._filling.fill()
 
     def _frame_id_of(self, frame: str) -> str:

@@ -16,6 +16,7 @@ from std_msgs.msg import Header
 
 from dynamics_ros.estimation import ContactLocation, ContactPipeline, ExternalTorques
 from dynamics_ros.estimation.samples.robot_state import RobotState
+from dynamics_ros.kernels.program import Step
 from dynamics_ros.wire.conversions import (
     Array,
     empty_efforts,
@@ -48,7 +49,6 @@ class ContactMessages:
     Attributes:
         by_output: message of each topic, by contact frame, '' if there is none, and last part of
             the name; those of wrenches and feet once their kernels are compiled.
-        has_wrenches: whether those of wrenches are there.
     """
 
     def __init__(self, pipeline: ContactPipeline, frame_id_of: Callable[[str], str]) -> None:
@@ -58,72 +58,81 @@ class ContactMessages:
             pipeline: the estimators.
             frame_id_of: returns the frame id of a frame of the robot, also of the root frame.
         """
-        robot, order = pipeline.robot, pipeline.joint_indices
+        robot = pipeline.robot
         self._pipeline, self._frame_id_of = pipeline, frame_id_of
         self._q = np.zeros(robot.nq)
         self._v, self._tau, self._torques, self._offset = np.zeros((4, robot.nv))
         self._thresholds = np.zeros((2, robot.nv))
         self._flags, self._location = np.zeros(3), np.zeros(12)
+        self._wrenches: Step | None = None
+        self._feet: Step | None = None
+        self._add_compiled()
         self._place = '', ''  # touched link, and frame of the contact point or ''
         self._stale: tuple[str, ...] = ()
-        self._sources: tuple[Any, ...] = ()
+        self._sources: tuple[Any, ...] = ()  # of what is constant in the messages
+        self.renew()
+
+    @property
+    def has_wrenches(self) -> bool:
+        """Whether there are messages of wrenches."""
+        return self._wrenches is not None
+
+    def _add_compiled(self) -> None:
+        """Add the steps whose kernels have been compiled since."""
+        pipeline, feet = self._pipeline, self._pipeline.feet
+        if self._wrenches is None and pipeline.estimator.ready:
+            self._wrenches = pipeline.estimator.step(self._q, self._torques)
+        if feet is not None and self._feet is None and feet.ready:
+            self._feet = feet.step(self._q, self._v, self._torques, self._tau)
+
+    def renew(self) -> None:
+        """Make the messages anew, because names of frames have changed."""
+        pipeline, place, thresholds = self._pipeline, self._location, self._thresholds
+        order = pipeline.joint_indices
         efforts = partial(empty_efforts, pipeline.joint_names)
-        place = self._location
-        self._contact_state = Message(
-            self._empty_state,
-            {
-                'state': self._flags[:1],
-                'point_known': self._flags[1:2],
-                'collision_latched': self._flags[2:],
-                'link_probability': place[:1],
-                'misfit': place[1:2],
-                'point': place[2:5],
-                'normal': place[5:8],
-                'force': place[8:11],
-                'point_deviation': place[11:],
-                'external_torques': entries(self._torques, order),
-                'contact_thresholds': entries(self._thresholds[0], order),
-                'collision_thresholds': entries(self._thresholds[1], order),
-            },
-        )
+        state: Fields = {
+            'state': self._flags[:1],
+            'point_known': self._flags[1:2],
+            'collision_latched': self._flags[2:],
+            'link_probability': place[:1],
+            'misfit': place[1:2],
+            'point': place[2:5],
+            'normal': place[5:8],
+            'force': place[8:11],
+            'point_deviation': place[11:],
+            'external_torques': entries(self._torques, order),
+            'contact_thresholds': entries(thresholds[0], order),
+            'collision_thresholds': entries(thresholds[1], order),
+        }
         self.by_output = {
             ('', 'external_torques'): Message(efforts, {'effort': entries(self._torques, order)}),
-            ('', 'contact_state'): self._contact_state,
+            ('', 'contact_state'): Message(self._empty_state, state),
         }
-        self.has_wrenches = self._has_feet = False
-        self.add_compiled()
-
-    def add_compiled(self) -> bool:
-        """Add the messages whose kernels have been compiled since; return whether there are any."""
-        pipeline, feet, added = self._pipeline, self._pipeline.feet, False
-        if not self.has_wrenches and pipeline.estimator.ready:
-            step, added = pipeline.estimator.step(self._q, self._torques), True
-            for i, frame in enumerate(pipeline.frames):
-                fields: Fields = {'wrench': pipeline.estimator.latest[i].wrench}
-                wrench = Message(partial(self._empty_wrench, i), fields, (step,))
-                prototype = partial(self._empty_estimate, i)
-                estimate = Message(prototype, partial(self._estimate, i), (step,))
-                self.by_output |= {(frame, 'wrench'): wrench, (frame, 'estimate'): estimate}
-            self.has_wrenches = True
-        if feet is not None and not self._has_feet and feet.ready:
-            step, added = feet.step(self._q, self._v, self._torques, self._tau), True
-            message = Message(self._empty_feet, self._feet_fields, (step,))
-            self.by_output['', 'foot_contacts'] = message
-            self._has_feet = True
-        return added
+        if self._wrenches is not None:
+            for i, one in enumerate(pipeline.estimator.latest):
+                step, wrench = (self._wrenches,), partial(self._empty_wrench, i)
+                estimate = partial(self._empty_estimate, i)
+                self.by_output[one.frame, 'wrench'] = Message(wrench, {'wrench': one.wrench}, step)
+                self.by_output[one.frame, 'estimate'] = Message(estimate, self._estimate(i), step)
+        if self._feet is not None:
+            feet = Message(self._empty_feet, self._feet_fields(), (self._feet,))
+            self.by_output['', 'foot_contacts'] = feet
 
     def write(
         self,
         state: RobotState,
         external: ExternalTorques,
         location: ContactLocation | None,
-    ) -> None:
-        """Write the latest state to the arrays, and renew the messages whose names have changed.
+    ) -> bool:
+        """Write the latest state to the arrays.
 
         Args:
             state: the estimated state.
             external: external torques.
             location: location of the contact, or None.
+
+        Returns:
+            Whether ``by_output`` is new, because names have changed or kernels were compiled.
         """
         pipeline, report = self._pipeline, external.report
         self._q[:], self._torques[:] = state.q, external.values
@@ -132,20 +141,22 @@ class ContactMessages:
         self._flags[:] = report.state, point_known, report.collision_latched
         self._offset[:] = pipeline.tare.offset
         self._write_location(location)
-        if self.has_wrenches:
+        if self._wrenches is None or (self._feet is None and pipeline.feet is not None):
+            self._add_compiled()
+        if self._wrenches is not None:
             pipeline.prepare_wrenches(state)
-        if self._has_feet and pipeline.feet is not None:
+        if self._feet is not None and pipeline.feet is not None:
             self._v[:] = state.v
             self._tau[:] = pipeline.observer.torque_on_bodies(state.q, state.v, state.effort)
             pipeline.feet.prepare_step(state.stale_mask)
         place = (location.link, location.point_frame) if location else (report.link, '')
-        if place != self._place:
-            self._place = place
-            self._contact_state.renew()
-        sources = state.stale, pipeline.uncertain_frames, pipeline.estimator.joint_count
-        if sources != self._sources:
-            self._stale, self._sources = state.stale, sources
-            self.renew('estimate', 'foot_contacts')
+        uncertain, count = pipeline.uncertain_frames, pipeline.estimator.joint_count
+        sources = place, state.stale, uncertain, count, self._wrenches, self._feet
+        if sources == self._sources:
+            return False
+        self._place, self._stale, self._sources = place, state.stale, sources
+        self.renew()
+        return True
 
     def _write_location(self, location: ContactLocation | None) -> None:
         place = self._location
@@ -154,12 +165,6 @@ class ContactMessages:
             return
         place[:2], place[11] = (location.probability, location.misfit), location.deviation
         place[2:5], place[5:8], place[8:11] = location.point, location.normal, location.force
-
-    def renew(self, *parts: str) -> None:
-        """Make messages anew, of all topics or of some, because names have changed."""
-        for (_, part), message in self.by_output.items():
-            if not parts or part in parts:
-                message.renew()
 
     def _empty_state(self) -> ContactStateMessage:
         joints, (link, point_frame) = self._pipeline.joint_names, self._place

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,80 +89,53 @@ Fields = Mapping[Any, Source]
 
 
 class Message:
-    """Content of an output: a message whose names are constant, and the sources of its numbers.
-
-    Attributes:
-        made: template of the current names, and the kernels and copies that fill it; None before
-            the first use and after ``renew``.
-    """
+    """Content of an output: a message with constant names, and the sources of its numbers."""
 
     def __init__(
-        self,
-        prototype: Callable[[], Any],
-        fields: Fields | Callable[[], Fields],
-        after: Sequence[Step] = (),
+        self, prototype: Callable[[], Any], fields: Fields, after: Sequence[Step] = ()
     ) -> None:
-        """Declare the content; the template is made when it is first needed.
+        """Declare the content.
 
         Args:
-            prototype: returns a message with the current names and lengths.
-            fields: source of each changing field, or a function that returns them if they depend on
-                the names.
+            prototype: returns a message with the names and lengths; called at the first use.
+            fields: source of each changing field.
             after: kernels that compute arrays among the sources; those that several messages share
                 run once for each state.
         """
-        self._prototype, self._fields, self._after = prototype, fields, tuple(after)
-        self.made: tuple[Template, list[Step | Copy]] | None = None
+        self._prototype, self._fields, self._after = prototype, fields, after
 
-    def renew(self) -> None:
-        """Discard the template, because names or lengths have changed."""
-        self.made = None
-
-    def make(self) -> tuple[Template, list[Step | Copy]]:
-        """Return ``made``, which is made first if it is None.
+    @cached_property
+    def made(self) -> tuple[Template, list[Step | Copy]]:
+        """Template, and the kernels and copies that fill it.
 
         Raises:
             LayoutError: a field is not in the message.
         """
-        if self.made is None:
-            fields = self._fields() if callable(self._fields) else self._fields
-            targets = [(path,) if isinstance(path, str) else path for path in fields]
-            template = Template(self._prototype(), [path for paths in targets for path in paths])
-            numbers = iter(template.numbers)
-            steps: list[Step | Copy] = [*self._after]
-            for paths, source in zip(targets, fields.values(), strict=True):
-                outputs = tuple(next(numbers) for _ in paths)
-                if isinstance(source, Evaluate):
-                    steps.append(Step(*source, outputs))
-                else:
-                    steps += _copies(source, *outputs)
-            self.made = template, steps
-        return self.made
+        targets = [(path,) if isinstance(path, str) else path for path in self._fields]
+        template = Template(self._prototype(), [path for paths in targets for path in paths])
+        numbers = iter(template.numbers)
+        steps: list[Step | Copy] = [*self._after]
+        for paths, source in zip(targets, self._fields.values(), strict=True):
+            outputs = tuple(next(numbers) for _ in paths)
+            if isinstance(source, Evaluate):
+                steps.append(Step(*source, outputs))
+            else:
+                steps += _copies(source, *outputs)
+        return template, steps
 
 
-class Filling:
+class Filling(Program):
     """Program that fills several messages: their kernels and copies, each once.
 
     Attributes:
         templates: the messages, filled after ``fill``.
-        stamps: memory of all their stamps, as of ``Template``.
-        packed: function that returns each message serialized.
-        final: whether making it again would give the same program; False while a kernel is being
-            compiled.
     """
 
     def __init__(self, messages: Sequence[Message]) -> None:
-        self._messages = messages
-        self._make()
-
-    def _make(self) -> None:
-        self._made = [message.make() for message in self._messages]
-        self.templates = [template for template, _ in self._made]
-        self.stamps = [place for one in self.templates for place in one.stamps]
-        self.packed = [one.packed for one in self.templates]
+        made = [message.made for message in messages]
+        self.templates = [template for template, _ in made]
         # Keyed by identity, because steps contain arrays, which cannot be compared with ==.
-        self._program = Program([*{id(x): x for _, steps in self._made for x in steps}.values()])
-        self.final = self._program.final
+        super().__init__([*{id(x): x for _, steps in made for x in steps}.values()])
 
     def fill(self) -> None:
         """Fill the messages.
@@ -169,12 +143,8 @@ class Filling:
         Raises:
             Exception: the error of the first kernel that refuses its numbers.
         """
-        for message, made in zip(self._messages, self._made):
-            if message.made is not made:  # names have changed
-                self._make()
-                break
-        if not self._program.run():
-            self._program.explain()
+        if not self.run():
+            self.explain()
 
 
 def entries(array: Array, indices: slice | NDArray[np.intp]) -> Source:

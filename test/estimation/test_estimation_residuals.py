@@ -91,7 +91,7 @@ class Arm:
         messages.write(self.state, self.external, None)
         message = messages.by_output[HAND, 'estimate']
         Filling([message]).fill()
-        return deserialize_message(message.make()[0].message(bytes(8)), ExternalWrench)
+        return deserialize_message(message.made[0].message(bytes(8)), ExternalWrench)
 
 
 @pytest.fixture
