@@ -29,9 +29,8 @@ from dynamics_ros.nodes.outputs import Output
 from dynamics_ros.nodes.reporting import TransformError, steady_timer
 from dynamics_ros.parameters.robot import TargetParameters
 from dynamics_ros.reasons import ACTION, FAULTS, KEY, Explanation, Reason, reason_of
-from dynamics_ros.wire.cdr import deserialized, packed_stamp
+from dynamics_ros.wire.cdr import Template, deserialized, packed_stamp
 from dynamics_ros.wire.conversions import Array, diagnostic_status, numbers, pose_matrix
-from dynamics_ros.wire.templates import Template
 
 MAX_VALUE = 1e6
 """Largest number in a target [m/s, rad/s, m, N or Nm]; more is implausible and may overflow."""

@@ -40,22 +40,20 @@ from dynamics_ros.nodes.outputs import LATCHED, FrameOutputs, Output, Publicatio
 from dynamics_ros.nodes.reporting import RateLimit
 from dynamics_ros.nodes.services import WatchAction
 from dynamics_ros.nodes.workers import SupersededError
-from dynamics_ros.nodes.wrist_sensor import WristSensorInput
 from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.reasons import Explanation, Reason, reason_of
 from dynamics_ros.robot import Robot
-from dynamics_ros.wire.cdr import packed_stamp
+from dynamics_ros.wire.cdr import Filling, Template, packed_stamp
 from dynamics_ros.wire.contact_messages import KINDS, ContactMessages
 from dynamics_ros.wire.conversions import topic_names
 from dynamics_ros.wire.markers import ContactMarkers
-from dynamics_ros.wire.templates import Filling, Template
 from dynamics_ros_msgs.action import Calibrate
 from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
 
 if TYPE_CHECKING:
     from dynamics_ros.calibration.in_motion import MotionWatch
     from dynamics_ros.identification.uncertainty import Drives
-    from dynamics_ros.nodes.base_input import BaseInput
+    from dynamics_ros.nodes.contact_sensors import BaseInput, WristSensorInput
 
 
 def tare(pipeline: ContactPipeline) -> str:
@@ -346,11 +344,14 @@ class Contact(Component[ContactParameters]):
         for name, action in (('tare', tare), ('reset', reset)):
             node.create_service(Trigger, f'~/{name}', partial(self._trigger, action))
         CalibrateAction(self, self._apply_parameters)
-        self._wrist = WristSensorInput(self) if self.values.wrist_sensor.topic else None
+        self._wrist: WristSensorInput | None = None
         self._base: BaseInput | None = None
+        # Imported only when they are used, because that loads more of SciPy.
+        sensors = partial(import_module, 'dynamics_ros.nodes.contact_sensors')
+        if self.values.wrist_sensor.topic:
+            self._wrist = sensors().WristSensorInput(self)
         if self.values.base.imu_topic:
-            # Only then, because it loads more of SciPy.
-            self._base = import_module('dynamics_ros.nodes.base_input').BaseInput(self)
+            self._base = sensors().BaseInput(self)
 
     # --- the robot ------------------------------------------------------------------------------
 

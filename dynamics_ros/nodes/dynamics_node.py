@@ -51,6 +51,7 @@ from dynamics_ros.parameters.dynamics import (
 from dynamics_ros.parameters.robot import check_known, check_unique
 from dynamics_ros.reasons import Explanation, Reason
 from dynamics_ros.robot import Robot
+from dynamics_ros.wire.cdr import Evaluate, Message, Template
 from dynamics_ros.wire.conversions import (
     Array,
     empty_efforts,
@@ -71,7 +72,6 @@ from dynamics_ros.wire.services import (
     fill_torques,
     requested_acceleration,
 )
-from dynamics_ros.wire.templates import Evaluate, Message, Template
 from dynamics_ros_msgs.msg import Payload
 from dynamics_ros_msgs.srv import (
     ComputeDynamicsTerms,

@@ -66,8 +66,8 @@ from dynamics_ros.nodes.robot_request import Description
 from dynamics_ros.parameters.impedance import MAX_STIFFNESS, ImpedanceParameters
 from dynamics_ros.reasons import FAULTS, Explanation, Reason, reason_of
 from dynamics_ros.robot import Robot
+from dynamics_ros.wire.cdr import Template
 from dynamics_ros.wire.conversions import Array, float_array
-from dynamics_ros.wire.templates import Template
 
 if TYPE_CHECKING:
     from dynamics_ros.nodes.contact_node import Contact

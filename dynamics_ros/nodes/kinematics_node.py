@@ -35,6 +35,7 @@ from dynamics_ros.parameters.kinematics import KinematicsParameters
 from dynamics_ros.parameters.robot import known_frames
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire import markers
+from dynamics_ros.wire.cdr import Evaluate, Fields, Message
 from dynamics_ros.wire.conversions import (
     Array,
     finite_sequence,
@@ -45,7 +46,6 @@ from dynamics_ros.wire.conversions import (
     transform_stamped,
 )
 from dynamics_ros.wire.services import velocity_names
-from dynamics_ros.wire.templates import Evaluate, Fields, Message
 from dynamics_ros_msgs.srv import (
     ComputeForwardKinematics,
     ComputeInverseKinematics,

@@ -14,14 +14,13 @@ from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from rclpy.lifecycle import LifecycleNodeMixin, LifecycleState, TransitionCallbackReturn
 from rclpy.node import Node
-from rclpy.task import Future
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.nodes.context import Component, RobotContext
 from dynamics_ros.nodes.guarded_node import GuardedNode
 from dynamics_ros.nodes.outputs import Output
 from dynamics_ros.nodes.rclpy_private import release_state_machine
-from dynamics_ros.nodes.reporting import guarded_executor, steady_timer
+from dynamics_ros.nodes.reporting import guarded_executor
 from dynamics_ros.parameters.robot import CommandingParameters
 from dynamics_ros.reasons import Explanation, Reason
 
@@ -49,9 +48,6 @@ DISCOVERY = 4.0
 """Time after its start in which a node may not know all publishers yet [s]: the middleware
 announces participants every 3 s, its first announcements may be lost (one start in five in Fast
 DDS), and names follow 0.1 s later."""
-
-LOOK_PERIOD = 0.2
-"""Period between two queries for other publishers before activation [s]."""
 
 
 def other_publishers(node: Node, topic: str) -> list[str]:
@@ -139,29 +135,21 @@ class ManagedNode(LifecycleNodeMixin, GuardedNode):
 
     async def _others_gone(self) -> None:
         """Wait until no other node publishes the commands, for the lease of a dead one at most."""
-        start = time.monotonic()
-        gone: Future[None] = Future(executor=self.executor)
-        waiting = ''
+        known = ''
 
-        def look() -> None:
-            nonlocal waiting
-            now, others = time.monotonic(), self._others()
-            if others and others != waiting:
-                waiting = others
+        def alone() -> bool:
+            nonlocal known
+            others = self._others()
+            if others and others != known:
+                known = others
                 text = f'waits for up to {LEASE:g} s, in case it has died: {others}'
                 self.refusal = Explanation(Reason.OTHER_PUBLISHERS, text)
                 self.get_logger().warning(self.refusal)
                 self.commander.lifecycle_changed()
-            known = now - self._started > DISCOVERY
-            over = not others or now - start > LEASE
-            if self.lifecycle != INACTIVE or (known and over):
-                gone.set_result(None)
+            discovered = time.monotonic() - self._started > DISCOVERY
+            return self.lifecycle != INACTIVE or (discovered and not others)
 
-        look()
-        if not gone.done():
-            timer = steady_timer(self, LOOK_PERIOD, look)
-            await gone
-            self.destroy_timer(timer)
+        await self.commander.context.threads.until(alone, LEASE)
 
     def _others(self) -> str:
         """Other publishers of the commands that this node is to send; '' if there are none."""

@@ -18,6 +18,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
+from itertools import product
 from typing import Any, NamedTuple
 
 from rclpy.duration import Duration
@@ -35,8 +36,8 @@ from dynamics_ros.nodes.guarded_node import GuardedNode
 from dynamics_ros.nodes.rclpy_private import bytes_publisher
 from dynamics_ros.nodes.reporting import MIDDLEWARE_ERRORS, RateLimit, describe_error
 from dynamics_ros.reasons import Explanation, Reason
+from dynamics_ros.wire.cdr import Filling, Message, Template
 from dynamics_ros.wire.conversions import topic_names
-from dynamics_ros.wire.templates import Filling, Message, Template
 
 RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
 LATCHED = QoSProfile(
@@ -198,18 +199,9 @@ class FrameOutputs(dict[tuple[str, str], Output]):
         names = topic_names(frames)
         for key in [key for key in self if key[0] not in names]:
             self.pop(key).close()
-        known = {frame for frame, _ in self}
-        for frame, name in names.items():
-            if frame in known:
-                continue
-            if name != frame:
-                self._node.get_logger().info(f'frame {frame!r} has its topics under ~/{name}')
-            self.update(
-                {
-                    (frame, part): Output(self._node, kind, f'~/{name}/{part}')
-                    for part, kind in self._kinds.items()
-                }
-            )
+        for (frame, name), (part, kind) in product(names.items(), self._kinds.items()):
+            if (frame, part) not in self:
+                self[frame, part] = Output(self._node, kind, f'~/{name}/{part}')
 
 
 MAX_BATCHES = 64

@@ -215,7 +215,7 @@ def failure(error: BaseException) -> Result:
 
 
 class FaultLog:
-    """Log of unexpected errors: each is logged with its traceback once, and then only counted.
+    """Log of unexpected errors: each type of an activity is logged once, and then only counted.
 
     Other nodes may be able to trigger an error repeatedly, and must not be able to flood the log.
 
@@ -226,7 +226,6 @@ class FaultLog:
     def __init__(self, node: Node) -> None:
         self._node = node
         self.counts: Counter[str] = Counter()
-        self._seen: set[tuple[str, int, int]] = set()
         self._lock = threading.Lock()
 
     @classmethod
@@ -256,18 +255,9 @@ class FaultLog:
         """Log or count an unexpected error of an activity, ``where``."""
         if not self._node.context.ok():
             return  # a signal has shut the context down meanwhile, which explains the error
-        last = error.__traceback__
-        while last is not None and last.tb_next is not None:
-            last = last.tb_next
-        location = (id(last.tb_frame.f_code), last.tb_lineno) if last else (0, 0)
-        kind = f'{where}: {type(error).__name__}'
-        self.count(f'unexpected errors: {kind}')
-        with self._lock:
-            if (kind, *location) in self._seen:
-                return
-            self._seen.add((kind, *location))
-        head = f'{where}: unexpected error (reported once, then counted)'
-        self._node.get_logger().error(with_traceback(head, error))
+        if self.count(f'unexpected errors: {where}: {type(error).__name__}') == 1:
+            head = f'{where}: unexpected error (reported once, then counted)'
+            self._node.get_logger().error(with_traceback(head, error))
 
 
 class _GuardedExecutor:

@@ -10,10 +10,9 @@ from dynamics_ros.estimation import ContactLocation, ContactState
 from dynamics_ros.estimation.contact.location import LOCATION_RATE
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline, ExternalTorques
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.wire.cdr import packed_stamp
+from dynamics_ros.wire.cdr import Filling, Message, packed_stamp
 from dynamics_ros.wire.contact_messages import KINDS, ContactMessages
 from dynamics_ros.wire.conversions import topic_names
-from dynamics_ros.wire.templates import Filling, Message
 
 from .bag import RecordingWriter
 from .states import EstimatedBlock, Estimators

@@ -28,7 +28,7 @@ from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
 from dynamics_ros_msgs.msg import ExternalWrench
 from dynamics_ros_msgs.msg import FootContacts as FootContactsMessage
 
-from .templates import Fields, Message, entries
+from .cdr import Fields, Message, entries
 
 YES = np.ones(1)
 """Source of a flag that is set."""

@@ -35,7 +35,7 @@ from dynamics_ros.wire.conversions import (
     pose_matrix,
 )
 
-from .templates import Template
+from .cdr import Template
 
 RED = ColorRGBA(r=0.9, g=0.2, b=0.2, a=1.0)
 GREEN = ColorRGBA(r=0.2, g=0.8, b=0.2, a=1.0)

@@ -24,8 +24,8 @@ from dynamics_ros.estimation.contact_pipeline import ContactPipeline
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.reasons import Reason
+from dynamics_ros.wire.cdr import Filling
 from dynamics_ros.wire.contact_messages import ContactMessages
-from dynamics_ros.wire.templates import Filling
 from dynamics_ros_msgs.msg import ExternalWrench
 
 HAND = 'tool0'

@@ -33,6 +33,7 @@ from dynamics_ros.wire.cdr import (
     LayoutError,
     MalformedMessageError,
     OdometryReader,
+    Template,
 )
 from dynamics_ros.wire.conversions import (
     empty_efforts,
@@ -40,7 +41,6 @@ from dynamics_ros.wire.conversions import (
     stamped,
     transform_stamped,
 )
-from dynamics_ros.wire.templates import Template
 from dynamics_ros_msgs.msg import ContactState, ExternalWrench
 
 RNG = np.random.default_rng(3)
