@@ -204,11 +204,11 @@ class ContactLocalization:
         self._component, self._context = component, component.context
         self._worker = ThreadPoolExecutor(1, 'contact_place')
         # Used only in the worker's thread; the geometry is read once for each description.
-        self._read: tuple[tuple[str, Path | None], ContactGeometry] | None = None
+        self._source: tuple[str, Path | None] | None = None
+        self._geometry = ContactGeometry({}, (), 'no collision geometry has been read yet')
         self._rate = RateLimit()
         self._wanted: ContactPipeline | None = None
         self._locator: ContactLocator | None = None
-        self._geometry = ContactGeometry({}, (), 'no collision geometry has been read yet')
         self._searching = False
         self._contact_count = 0
         self.latest: ContactLocation | None = None
@@ -230,27 +230,23 @@ class ContactLocalization:
             if self._wanted is not pipeline:
                 raise SupersededError('the collision geometry')
 
-        def make() -> tuple[ContactLocator, ContactGeometry]:
-            text, folder = source
+        def make() -> ContactLocator:
             check()
-            if self._read is None or self._read[0] != source:
-                self._read = source, ContactGeometry.read(robot, text, check, folder)
-            locator = self._read[1].locator(robot, noise)
+            if self._source != source:
+                self._geometry = ContactGeometry.read(robot, source[0], check, source[1])
+                self._source = source
+                if self._geometry.problem:
+                    context.node.get_logger().warning(
+                        'contacts are not found on shapes that cannot be read: '
+                        + self._geometry.problem
+                    )
+            locator = self._geometry.locator(robot, noise)
             locator.compile(check)
-            return locator, self._read[1]
+            return locator
 
-        def on_done(made: tuple[ContactLocator, ContactGeometry] | None) -> None:
-            if made is None:
-                return
-            before, (locator, self._geometry) = self._geometry, made
-            if self._geometry is not before and self._geometry.problem:
-                context.node.get_logger().warning(
-                    'contacts are not found on shapes that cannot be read: '
-                    + self._geometry.problem
-                )
-            self.status = self._geometry.summary
-            if context.robot is robot:
-                self._locator = locator
+        def on_done(locator: ContactLocator | None) -> None:
+            if locator is not None and context.robot is robot:
+                self._locator, self.status = locator, self._geometry.summary
 
         self._submit(make, on_done)
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import Vector3, Vector3Stamped
-from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
@@ -22,7 +21,7 @@ from dynamics_ros.constraints import (
     gravity_in_loops,
     inverse_dynamics_in_loops,
 )
-from dynamics_ros.control import FeedForward, JointMotion, LimitViolation
+from dynamics_ros.control import FeedForward
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.estimation import PayloadEstimate, PayloadIdentifier
 from dynamics_ros.estimation.contact_estimators import effort_model, per_velocity
@@ -95,28 +94,6 @@ IN_LOOPS = {
     'inverse_dynamics': inverse_dynamics_in_loops,
     'forward_dynamics': forward_dynamics_in_loops,
 }
-
-Efforts = tuple[NDArray[np.float64], tuple[LimitViolation, ...]]
-
-
-def efforts_of(
-    robot: Robot, motion: JointMotion, q: NDArray[np.float64], values: DynamicsParameters
-) -> Efforts:
-    """Return the efforts (m, k) of m points of k joints, and the violated limits.
-
-    Args:
-        robot: the robot.
-        motion: the points.
-        q: configuration (nq) of the joints that do not move.
-        values: friction, and whether the robot compensates gravity itself.
-
-    Raises:
-        DynamicsRosError: the motion or the values do not fit the robot.
-    """
-    friction = effort_model(robot, EffortSettings(), values.friction).friction_torque
-    feed_forward = FeedForward(robot, q, friction, with_gravity=not values.robot_carries_itself)
-    return feed_forward.efforts(motion), feed_forward.violations(motion)
-
 
 DURATION = 10.0
 """Duration of the recording if a goal gives none [s]."""
@@ -452,15 +429,17 @@ class Dynamics(CommandingComponent[DynamicsParameters, Output]):
             await self.context.first_state()
             robot, q = self.context.required_robot(), self.context.inputs.latest().q
 
-        def compute() -> Efforts:
+        def compute() -> None:
             self.context.check_closed(robot, q)
-            return efforts_of(robot, motion, q, values)
+            friction = effort_model(robot, EffortSettings(), values.friction).friction_torque
+            with_gravity = not values.robot_carries_itself
+            feed_forward = FeedForward(robot, q, friction, with_gravity=with_gravity)
+            response.trajectory = request.trajectory
+            fill_efforts(response.trajectory, motion, feed_forward.efforts(motion))
+            response.violations = [violation_message(x) for x in feed_forward.violations(motion)]
 
         kernels = [('inverse_dynamics',), ('gravity',)]
-        efforts, violations = await self.context.compute(robot, kernels, compute, takes_long=True)
-        response.trajectory = request.trajectory
-        fill_efforts(response.trajectory, motion, efforts)
-        response.violations = [violation_message(violation) for violation in violations]
+        await self.context.compute(robot, kernels, compute, takes_long=True)
 
     async def _set_payload(self, request: Any, response: Any) -> None:
         robot = await self.context.first_robot()

@@ -203,14 +203,20 @@ class InverseKinematicsService:
         prepared = frames in _solved.get(robot, ()) and robot.has_kernels(kernels)
         of_one = {key: x for key, x in options.items() if key != 'min_separation'}
 
-        def one(limit: float) -> Outcome:
-            result = robot.inverse_kinematics(*goal, seed, timeout=limit, **of_one)
-            if result.success:
-                _ = result.manipulability  # computed here, where its kernel may be compiled
+        def search(limit: float, count: int) -> Outcome:
+            first = robot.inverse_kinematics(*goal, seed, timeout=limit, **of_one)
+            results, elapsed = [first], first.elapsed
             _solved.setdefault(robot, set()).add(frames)
-            return [result], result.elapsed
+            if count > 1 and first.success:
+                left = max(limit - elapsed, MIN_TIME_SHARE * limit)
+                given = {'max_solutions': min(count, MAX_SOLUTIONS), 'timeout': left, **options}
+                found = robot.all_inverse_kinematics(*goal, seed, **given)
+                results, elapsed = list(found) or results, elapsed + found.elapsed
+            for result in results if first.success else ():
+                _ = result.manipulability  # computed here, where its kernel may be compiled
+            return results, elapsed
 
-        def search() -> Outcome:
+        def search_in_turn() -> Outcome:
             # Time spent waiting for other searches counts towards the limit, not compilation or the
             # delays of a busy machine before the search.
             remaining = timeout - (max(self._free_since - received, 0.0) if prepared else 0.0)
@@ -218,28 +224,17 @@ class InverseKinematicsService:
                 text = f'other searches have taken all of its {timeout:g} s; ask again'
                 raise SearchError('timed_out', text)
             try:
-                return one(remaining) if count == 1 else several(remaining)
+                return search(remaining, count)
             finally:
                 if prepared:  # else it was compiled, which is no search that others wait for
                     self._free_since = time.monotonic()
 
-        def several(limit: float) -> Outcome:
-            first, elapsed = one(limit)
-            if not first[0].success:
-                return first, elapsed
-            left = max(limit - elapsed, MIN_TIME_SHARE * limit)
-            given = {'max_solutions': min(count, MAX_SOLUTIONS), 'timeout': left, **options}
-            found = robot.all_inverse_kinematics(*goal, seed, **given)
-            for result in found:
-                _ = result.manipulability
-            return list(found) or first, elapsed + found.elapsed
-
         if prepared and count == 1 and not robot.model.loops:
-            outcome = one(min(MAX_BLOCKING_TIME, timeout))
+            outcome = search(min(MAX_BLOCKING_TIME, timeout), 1)
             if outcome[0][0].success:
                 return outcome
-        compute = self._context.compute
-        return await compute(robot, kernels, search, takes_long=True, compiles=not prepared)
+        compute, compiles = self._context.compute, not prepared
+        return await compute(robot, kernels, search_in_turn, takes_long=True, compiles=compiles)
 
     async def locate(self, state: RequestedState, frame_id: str, name: str) -> Array:
         """Return the pose (4, 4) of the frame of a request in the root frame.

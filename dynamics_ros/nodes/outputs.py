@@ -81,7 +81,7 @@ class Output:
 
     def __init__(
         self,
-        node: Node,
+        node: GuardedNode,
         kind: Any,
         name: str,
         qos: QoSProfile = RELIABLE,
@@ -125,8 +125,7 @@ class Output:
             raise InvalidArgumentError(parameters, str(error), 'a policy of ROS') from error
         if self._publisher is not None:
             self.publish_bytes = bytes_publisher(self._publisher)
-        if isinstance(node, GuardedNode):
-            node.outputs.append(self)
+        node.outputs.append(self)
 
     def has_subscribers(self, now: float) -> bool:
         """Return whether there are subscribers, from a query at most ``CHECK_PERIOD`` old.
@@ -141,17 +140,15 @@ class Output:
 
     def publish(self, message: Any) -> None:
         """Publish a message and count it."""
-        if self._publisher is None:
-            return
-        self._publisher.publish(message)
-        self.published += 1
+        if self._publisher is not None:
+            self._publisher.publish(message)
+            self.published += 1
 
-    def send(self, template: Template, stamp: bytes) -> None:
-        """Publish a filled template with a stamp packed as ``cdr.STAMP``."""
-        if self._publisher is None:
-            return
-        self.published += 1
-        self.publish_bytes(template.message(stamp))
+    def send(self, template: Template | None, stamp: bytes) -> None:
+        """Publish a filled template, if there is one, with a stamp packed as ``cdr.STAMP``."""
+        if self._publisher is not None and template is not None:
+            self.published += 1
+            self.publish_bytes(template.message(stamp))
 
     def wait_until_received(self) -> None:
         """Wait until reliable subscribers have received all, ``DELIVERY_TIMEOUT`` at most.
@@ -166,8 +163,7 @@ class Output:
 
     def close(self) -> None:
         """Destroy the publisher."""
-        if isinstance(self._node, GuardedNode):
-            self._node.outputs.remove(self)
+        self._node.outputs.remove(self)
         if self._publisher is not None:
             self._node.destroy_publisher(self._publisher)
 
@@ -184,7 +180,7 @@ def _describe_topic(node: Node, name: str) -> str:
 class FrameOutputs(dict[tuple[str, str], Output]):
     """Publishers of the same topics for each of several frames, by frame and part of the name."""
 
-    def __init__(self, node: Node, kinds: dict[str, Any]) -> None:
+    def __init__(self, node: GuardedNode, kinds: dict[str, Any]) -> None:
         """Start without frames.
 
         Args:
@@ -221,14 +217,14 @@ class Publication(NamedTuple):
     Attributes:
         output: the publisher.
         message: the message with the sources of its numbers; or, for messages that kernels and
-            arrays cannot fill, a function that returns the message of the current state, a filled
-            template or a message object, or None if there is nothing to publish.
+            arrays cannot fill, a function that returns the filled template of the current state, or
+            None if there is nothing to publish.
         needs: requirements on the state, ``FRESH | VELOCITY`` at most.
         rate: maximum rate [Hz]; 0: one message for every state.
     """
 
     output: Output
-    message: Message | Callable[[], Any]
+    message: Message | Callable[[], Template | None]
     needs: int = 0
     rate: float = 0.0
 
@@ -238,7 +234,7 @@ class Batch(Filling):
 
     def __init__(self, members: Sequence[tuple[Component, Publication]]) -> None:
         filled: list[tuple[Output, Message]] = []
-        self._others: list[tuple[Component, Output, Callable[[], Any]]] = []
+        self._others: list[tuple[Component, Output, Callable[[], Template | None]]] = []
         for component, (output, message, *_) in members:
             if isinstance(message, Message):
                 filled.append((output, message))
@@ -274,10 +270,7 @@ class Batch(Filling):
                 component.failed(error)
                 continue
             try:
-                if isinstance(message, Template):
-                    output.send(message, stamp)
-                elif message is not None:
-                    output.publish(message)
+                output.send(message, stamp)
             except Exception as error:
                 failure = failure or error
         if failure is not None:
@@ -296,9 +289,8 @@ class Plan:
         self._components = list(components)
         self._members = [(one, each) for one in self._components for each in one.publications()]
         self._next_update = 0.0
-        self._wanted: list[tuple[int, Publication]] = []
-        self._always: Members = ()  # of these, those without a rate
-        self._limited: list[tuple[int, Publication]] = []
+        self._always: Members = ()  # with subscribers and without a rate
+        self._limited: Members = ()
         self._batches: dict[Members, Batch] = {}
 
     def compute(self, state: RobotState, now: float) -> list[Batch]:
@@ -315,34 +307,38 @@ class Plan:
         if now >= self._next_update:
             self._update_subscribers(now)
         lacking = (FRESH if state.stale else 0) | (VELOCITY if state.velocity_missing else 0)
-        due, unavailable = self._always, bool(lacking)
+        due, limited, unavailable = self._always, self._limited, bool(lacking)
         for component in self._components:
             unavailable |= bool(component.unavailable_reason)
-        for i, one in self._limited:
-            if now >= one.output.limit.next and not unavailable:
-                one.output.limit.passes(now, one.rate)
-                due += (i,)
         if unavailable:
-            due = tuple(
-                i
-                for i, one in self._wanted
-                if not (self._members[i][0].unavailable_reason or one.needs & lacking)
-                and one.output.limit.passes(now, one.rate)
+            due, limited = (
+                tuple(i for i in members if self._available(i, lacking))
+                for members in (due, limited)
             )
             for component, (output, _, needs, _) in self._members:
                 if not component.unavailable_reason and needs & lacking:
                     reason = _describe_lacking(needs & lacking, output.topic, state)
                     component.unavailable_reason = reason
+        for i in limited:
+            _, (output, _, _, rate) = self._members[i]
+            if now >= output.limit.next and output.limit.passes(now, rate):
+                due += (i,)
         return self._compute(due)
+
+    def _available(self, i: int, lacking: int) -> bool:
+        component, publication = self._members[i]
+        return not (component.unavailable_reason or publication.needs & lacking)
 
     def _update_subscribers(self, now: float) -> None:
         """Update which outputs have subscribers; drop batches that can be built better now."""
         self._next_update = now + CHECK_PERIOD
-        self._wanted = [
-            (i, one) for i, (_, one) in enumerate(self._members) if one.output.has_subscribers(now)
-        ]
-        self._always = tuple(i for i, one in self._wanted if not one.rate)
-        self._limited = [(i, one) for i, one in self._wanted if one.rate]
+        self._always = self._limited = ()
+        for i, (_, one) in enumerate(self._members):
+            if one.output.has_subscribers(now):
+                if one.rate:
+                    self._limited += (i,)
+                else:
+                    self._always += (i,)
         self._batches = {key: one for key, one in self._batches.items() if one.final}
 
     def _compute(self, due: Members) -> list[Batch]:

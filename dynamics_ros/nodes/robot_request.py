@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.errors import (
-    DynamicsRosError,
     InvalidArgumentError,
     ModelError,
     UnknownFrameError,
@@ -49,7 +48,7 @@ class FrameNames(NamedTuple):
 
     def frame_of(self, frame_id: str) -> str:
         """Return the name in the model of a frame id."""
-        return frame_id.removeprefix(self.prefix) if self.prefix else frame_id
+        return frame_id.removeprefix(self.prefix)
 
     def required_frame(self, robot: Robot, frame_id: str, argument: str) -> str:
         """Return the name in the model of a frame in a request.
@@ -134,10 +133,30 @@ def read_description_of(path: Path, arguments: Sequence[str]) -> Description:
     pairs = (argument.partition(':=') for argument in arguments)
     try:
         contents = read_any(path, {name: value for name, _, value in pairs})
-        check_links(contents.robot)
-        return Description(contents.robot, contents.urdf, path.parent)
+        return Description(_checked(contents.robot), contents.urdf, path.parent)
     except ModelError as error:
         raise ModelError(FILE, str(error)) from error
+
+
+def read_description(text: str) -> RobotDescription:
+    """Read a robot description from URDF text; unlike ``read_urdf``, never from a path.
+
+    Raises:
+        ModelError: the text is not a valid description.
+    """
+    if not text.lstrip().startswith('<'):
+        shown = text.strip()[:40]
+        reason = f'starts with {shown!r}' if shown else 'is empty'
+        expected = f'expected URDF as XML text; give a file by {FILE}'
+        raise ModelError('robot_description', f'{reason}; {expected}')
+    return _checked(read_urdf(text))
+
+
+def _checked(description: RobotDescription) -> RobotDescription:
+    """Refuse names of links that tf2 refuses as frames, as those that begin with a slash."""
+    for link in description.links:
+        check_frame_id('robot_description: name of a link', link.name)
+    return description
 
 
 @dataclass(frozen=True)
@@ -176,19 +195,16 @@ class Built:
     def details(self) -> dict[str, str]:
         """Return robot, payload, gravity and kernels, for diagnostics."""
         kernels, model = self.robot.kernels.values(), self.robot.model
-        doubts = [
-            *filter(None, (*self.description.robot.doubts, *model.warnings, model.doubt)),
-            *([ALL_DRIVEN] if model.loops and not model.passive_joints else []),
-        ]
-        loops = {'closed loops': '; '.join(' '.join(loop) for loop in model.loops)}
-        payload = self.request.payload
+        driven = ALL_DRIVEN if model.loops and not model.passive_joints else ''
+        doubts = *self.description.robot.doubts, *model.warnings, model.doubt, driven
+        payload, loops = self.request.payload, '; '.join(' '.join(loop) for loop in model.loops)
         return {
-            **(loops if model.loops else {}),
+            **({'closed loops': loops} if loops else {}),
             'robot': self.robot.name,
             'payload': f'{payload.mass:g} kg at {payload.frame}' if payload.mass else 'none',
             'gravity [m/s^2]': ' '.join(f'{component:g}' for component in self.request.gravity),
             'degrees of freedom': str(self.robot.nv),
-            'warnings about the description': '; '.join(doubts) or 'none',
+            'warnings about the description': '; '.join(filter(None, doubts)) or 'none',
             'kernel back end': ', '.join(sorted({kernel.backend for kernel in kernels})),
             'kernel calls': call_path(),
             'kernel compile time [s]': f'{sum(k.compile_seconds for k in kernels):.3f}',
@@ -298,37 +314,6 @@ def approached(request: RobotRequest, wanted: RobotRequest, dt: float) -> RobotR
     if change > PAYLOAD_RATE * dt and load.frame == goal_load.frame:
         wanted = replace(wanted, payload=load.towards(goal_load, PAYLOAD_RATE * dt / change))
     return wanted
-
-
-def check_links(description: RobotDescription) -> None:
-    """Refuse names of links that tf2 refuses as frames.
-
-    Raises:
-        InvalidArgumentError: a name begins with a slash.
-    """
-    for link in description.links:
-        check_frame_id('robot_description: name of a link', link.name)
-
-
-def read_description(text: str) -> RobotDescription:
-    """Read a robot description from URDF text; unlike ``read_urdf``, never from a path.
-
-    Raises:
-        ModelError: the text is not a valid description.
-    """
-    if not text.lstrip().startswith('<'):
-        shown = text.strip()[:40]
-        reason = f'starts with {shown!r}' if shown else 'is empty'
-        expected = f'expected URDF as XML text; give a file by {FILE}'
-        raise ModelError('robot_description', f'{reason}; {expected}')
-    try:
-        description = read_urdf(text)
-        check_links(description)
-        return description
-    except DynamicsRosError:
-        raise
-    except Exception as error:
-        raise ModelError('robot_description', f'{type(error).__name__}: {error}') from error
 
 
 def check_parameters(values: RobotParameters) -> None:

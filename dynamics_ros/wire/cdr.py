@@ -405,8 +405,8 @@ class Columns:
 
     def __call__(self, data: bytes) -> JointValues:
         """Read a message; the arrays of the result may share memory with it."""
-        seconds, nanoseconds = STAMP.unpack_from(data, ENCAPSULATION)
         numbers = np.frombuffer(data, np.float64, self._count, ENCAPSULATION)
+        seconds, nanoseconds = STAMP.unpack_from(data, ENCAPSULATION)
         return self._values(seconds, nanoseconds, numbers)
 
     def rows(self, rows: NDArray[np.uint8]) -> JointValues:

@@ -67,6 +67,8 @@ class ContactMessages:
         self._wrenches: Step | None = None
         self._feet: Step | None = None
         self._add_compiled()
+        self._written: ContactLocation | None = None
+        self._write_location(None)
         self._place = '', ''  # touched link, and frame of the contact point or ''
         self._stale: tuple[str, ...] = ()
         self._sources: tuple[Any, ...] = ()  # of what is constant in the messages
@@ -137,10 +139,10 @@ class ContactMessages:
         pipeline, report = self._pipeline, external.report
         self._q[:], self._torques[:] = state.q, external.values
         pipeline.detector.write_thresholds(self._thresholds)
-        point_known = location is not None and location.known
-        self._flags[:] = report.state, point_known, report.collision_latched
+        self._flags[0], self._flags[2] = report.state, report.collision_latched
         self._offset[:] = pipeline.tare.offset
-        self._write_location(location)
+        if location is not self._written:
+            self._write_location(location)
         if self._wrenches is None or (self._feet is None and pipeline.feet is not None):
             self._add_compiled()
         if self._wrenches is not None:
@@ -159,7 +161,8 @@ class ContactMessages:
         return True
 
     def _write_location(self, location: ContactLocation | None) -> None:
-        place = self._location
+        place, self._written = self._location, location
+        self._flags[1] = location is not None and location.known
         if location is None:
             place[:11], place[11] = 0.0, np.inf
             return
