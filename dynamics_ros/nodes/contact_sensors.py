@@ -109,15 +109,16 @@ class WristSensorInput:
         try:
             values = numbers(message.wrench, 'wrench')
         except InvalidArgumentError as error:
-            self._refuse(f'reading on {self._topic} refused: {error}')
+            text = f'reading on {self._topic} refused: {error}'
+            self._refuse(Reason.MESSAGES_REFUSED, text)
             return
         self._frame_id, self._stamp = message.header.frame_id, nanoseconds(message.header.stamp)
         self._sum += values
         self._count += 1
 
-    def _refuse(self, text: str) -> None:
+    def _refuse(self, reason: Reason, text: str) -> None:
         self._sum, self._count = np.zeros(6), 0
-        self.reading, self.problem = None, Explanation(Reason.MESSAGES_REFUSED, text)
+        self.reading, self.problem = None, Explanation(reason, text)
         if self._sensor is not None:
             self._sensor.restart()
 
@@ -149,19 +150,17 @@ class WristSensorInput:
             self._sum, self._count = np.zeros(6), 0
             if self._stamp and abs(state.time - self._stamp) * 1e-9 > SILENCE:
                 text = f'stamps of {self._topic} and joint states differ by more than {SILENCE:g} s'
-                self.reading, self.problem = None, Explanation(Reason.JOINTS_STALE, text)
+                self._refuse(Reason.JOINTS_STALE, text)
         elif self.reading is not None and time.monotonic() - self._last > SILENCE:
             text = f'no reading on {self._topic} for more than {SILENCE:g} s'
-            self.reading, self.problem = None, Explanation(Reason.STATES_STOPPED, text)
+            self._refuse(Reason.STATES_STOPPED, text)
         if self.reading is None:
-            if self._sensor is not None:
-                self._sensor.restart()
             return
         try:
             sensor = self._sensor or self._made()
             wrench = sensor.update(state.time, state.q, state.v, self.reading, self._averaged)
         except DynamicsRosError as error:
-            self.reading, self.problem = None, Explanation(Reason.OTHER, str(error))
+            self._refuse(Reason.OTHER, str(error))
             return
         now = time.monotonic()
         measured = self._output.has_subscribers(now)
@@ -204,12 +203,15 @@ class WristSensorInput:
         touched = sensor.touched
         if sensor.touches(self.values.contact_force) != touched:
             self._since = state.time
-        report, link = pipeline.detector.report, self._link(sensor) if sensor.touched else ''
-        found = ContactState.CONTACT if sensor.touched else ContactState.NONE
-        found_here = ContactReport(found, link, report.collision_latched, self._since)
+        found, link, robot = ContactState.NONE, '', sensor.robot
+        if sensor.touched:
+            found = ContactState.CONTACT
+            link = robot.body_names[robot.model.frame(sensor.frame).body]
+        latched = pipeline.detector.report.collision_latched
+        found_here = ContactReport(found, link, latched, self._since)
         if external is None:
             self.place = Place.BEHIND if sensor.touched else Place.NOWHERE
-            return ExternalTorques(np.full(sensor.robot.nv, np.nan), found_here)
+            return ExternalTorques(np.full(robot.nv, np.nan), found_here)
         self.place = sensor.compared(state.q, external.values, pipeline.detector.thresholds[0])
         if self.place is Place.CONTRADICTED:
             force = float(np.linalg.norm(sensor.wrench[:3]))
@@ -231,10 +233,6 @@ class WristSensorInput:
         deviation = np.maximum(np.sqrt(np.diag(sensor.covariance)), least)
         touched = self.place is Place.BEHIND
         return SensorWrench(sensor.frame, sensor.wrench.copy(), deviation, touched)
-
-    @staticmethod
-    def _link(sensor: WristSensor) -> str:
-        return sensor.robot.body_names[sensor.robot.model.frame(sensor.frame).body]
 
     def details(self) -> dict[str, str]:
         """Return what diagnostics says of the sensor."""
