@@ -655,22 +655,18 @@ class RobotContext:
         buffer = self.inputs.buffer
         assert buffer is not None, 'the state comes from the buffer'
         buffer.answer(state)
-        stamp = packed_stamp(state.time)
         try:
-            plan = self._plan
-            if plan is None:
-                plan = self._plan = Plan(
+            if self._plan is None:
+                self._plan = Plan(
                     component for component in self.components if not component.problem
                 )
-            batches = plan.compute(state, time.monotonic())
+            batches = self._plan.compute(state, time.monotonic())
         except Exception as error:
             self.faults.report('computing the outputs', error)
             return
+        stamp = packed_stamp(state.time)
         for batch in batches:
-            try:
-                batch.publish(stamp)
-            except Exception as error:
-                self.faults.report('publishing', error)
+            batch.publish(stamp)
 
     def find_open_loop(self, robot: Robot, q: Array) -> Explanation:
         """Return which loop of a robot is open at q (nq), and how far; empty if none is."""

@@ -233,48 +233,44 @@ class Batch(Filling):
     """Publications whose kernels run in one program and whose messages are published together."""
 
     def __init__(self, members: Sequence[tuple[Component, Publication]]) -> None:
-        filled: list[tuple[Output, Message]] = []
+        filled: list[tuple[Component, Output]] = []
+        messages: list[Message] = []
         self._others: list[tuple[Component, Output, Callable[[], Template | None]]] = []
         for component, (output, message, *_) in members:
             if isinstance(message, Message):
-                filled.append((output, message))
+                filled.append((component, output))
+                messages.append(message)
             else:
                 self._others.append((component, output, message))
-        super().__init__([message for _, message in filled])
+        super().__init__(messages)
         self._stamps = [place for template in self.templates for place in template.stamps]
-        self._filled = [(x, t.packed) for (x, _), t in zip(filled, self.templates, strict=True)]
+        self._filled = [(*x, one.packed) for x, one in zip(filled, self.templates, strict=True)]
 
     def publish(self, stamp: bytes) -> None:
-        """Publish all messages.
+        """Publish all messages, and report publishers that fail.
 
         Args:
             stamp: stamp of the messages, packed as ``cdr.STAMP``.
-
-        Raises:
-            Exception: the error of the first publisher that failed, after all have been tried.
         """
-        failure: Exception | None = None
         for place in self._stamps:
             place[:] = stamp
         # Without a call of Python for each message: there are a dozen for each state.
-        for output, packed in self._filled:
+        for component, output, packed in self._filled:
             output.published += 1
             try:
                 output.publish_bytes(packed())
             except Exception as error:
-                failure = failure or error
+                component.faults.report('publishing', error)
         for component, output, make in self._others:
             try:
-                message = make()
+                template = make()
             except Exception as error:
                 component.failed(error)
                 continue
             try:
-                output.send(message, stamp)
+                output.send(template, stamp)
             except Exception as error:
-                failure = failure or error
-        if failure is not None:
-            raise failure
+                component.faults.report('publishing', error)
 
 
 Members = tuple[int, ...]
