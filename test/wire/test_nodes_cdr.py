@@ -25,7 +25,7 @@ from tf2_msgs.msg import TFMessage
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation.samples.reports import planar_base
-from dynamics_ros.wire import cdr, templates
+from dynamics_ros.wire import cdr
 from dynamics_ros.wire import conversions as convert
 from dynamics_ros.wire.cdr import (
     JointStateReader,
@@ -297,10 +297,8 @@ def test_bytes_that_are_filled_in_are_the_message_that_is_filled_in(name):
 
 
 def test_a_middleware_that_serializes_otherwise_is_named(monkeypatch):
-    serialize = templates.serialize_message
-    monkeypatch.setattr(
-        templates, 'serialize_message', lambda m: serialize(m)[:12] + serialize(m)[8:]
-    )
+    serialize = cdr.serialize_message
+    monkeypatch.setattr(cdr, 'serialize_message', lambda m: serialize(m)[:12] + serialize(m)[8:])
     with pytest.raises(LayoutError, match='PoseStamped: fields stand elsewhere'):
         Template(pose_stamped(Time(), 'base', np.eye(4)), ('pose',))
 
