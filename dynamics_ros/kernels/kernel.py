@@ -26,6 +26,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from dynamics_ros.computed_once import computed_once
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import arguments
 from dynamics_ros.kernels.arguments import Array, address
@@ -152,7 +153,6 @@ class Compilation:
     Attributes:
         trace: the trace to run.
         backend: the requested backend: 'llvm', 'python' or 'auto'.
-        plain: the plain Python function, used until there is machine code.
         code: the machine code; None if there is none. Its function ``batch`` is a C function of a
             number of states, the addresses of the arrays and their strides in bytes; it returns the
             number of states computed.
@@ -168,7 +168,6 @@ class Compilation:
         """
         self.trace = trace
         self.backend = backend
-        self.plain = PlainFunction(trace)
         self.code: MachineCode | None = None
         self.seconds = 0.0
         self._on_disk: bytes | None = None
@@ -180,6 +179,11 @@ class Compilation:
             # The compiler has nothing to do for what is on disk.
             self._on_disk = llvm_compiler.kept_code(trace.origin, _quickly(trace))
             self._run_when_fit(self.compile, self._on_disk is not None)
+
+    @computed_once
+    def plain(self) -> PlainFunction:
+        """The plain Python function, used until there is machine code."""
+        return PlainFunction(self.trace)
 
     @property
     def finished(self) -> bool:
@@ -267,7 +271,7 @@ class Compilation:
             warn_once(f'{trace.name} runs as plain Python, which is slower: {reason}')
         else:
             # Frees the memory of the plain functions that machine code has replaced.
-            self.plain = PlainFunction(trace)
+            vars(self).pop('plain', None)
         self.seconds = time.perf_counter() - started
         with background.changed:
             self._finished = True

@@ -39,17 +39,17 @@ from dynamics_ros.kernels.graph.operations import (
 )
 from dynamics_ros.kernels.graph.trace import Instruction, Trace, Variable
 from dynamics_ros.kernels.llvm import line as llvm_line
-from dynamics_ros.kernels.llvm.dialect import (
+from dynamics_ros.kernels.llvm.line import (
     Target,
     constant,
     element_at,
     every,
     libm_declarations,
+    sincos_name,
     splat,
     suffix,
     vector,
 )
-from dynamics_ros.kernels.llvm.line import sincos_name
 
 FINITE = 'dynamics_ros_finite'
 """Name of the function that checks whether numbers are finite."""
