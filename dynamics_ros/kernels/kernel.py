@@ -21,7 +21,7 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from operator import attrgetter
+from operator import attrgetter, is_
 from typing import Any, TypeVar
 
 import numpy as np
@@ -526,12 +526,12 @@ class GeneralCall:
         compilation, kernel = self._compilation, self._kernel()
         trace = compilation.trace
         arrays, leading = self._inputs(values)
-        if not leading and out is None and kernel is not None and kernel.ready:
+        if not leading and out is None and kernel is not None:
             # Converted to what machine code takes, unless that has refused just these.
             exact = [
                 y if type(y) is float else x if x.ndim else float(x) for x, y in zip(arrays, values)
             ]
-            untried = untried or any(x is not y for x, y in zip(exact, values))
+            untried = (untried and kernel.ready) or not all(map(is_, exact, values))
             if untried and kernel.call is not self:
                 return kernel.call(*exact)
         arrays += self._bound
