@@ -5,6 +5,8 @@
 Forces are those of the environment on the robot, with the opposite sign of [RD].
 """
 
+from dynamics_ros.multibody.end_effector import operational_space
+
 from .derivatives import (
     ConstrainedDerivatives,
     ConstrainedHybridDerivatives,
@@ -20,13 +22,10 @@ from .dynamics import (
     constrained_forward_dynamics,
     constrained_hybrid_dynamics,
     constrained_inverse_dynamics,
-    contact_forces,
-    impact,
-)
-from .jacobian import (
     constraint_bias,
     constraint_jacobian,
-    operational_space,
+    contact_forces,
+    impact,
     split_forces,
     support_projector,
 )

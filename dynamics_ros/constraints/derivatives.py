@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.errors import RankDeficientError
 from dynamics_ros.multibody.arguments import boolean_mask, finite_together
+from dynamics_ros.multibody.end_effector import are_independent
 from dynamics_ros.multibody.kernel_methods import Wrenches
 from dynamics_ros.multibody.linear_systems import Array, apply, pseudo_inverse, rank, transposed
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
@@ -22,9 +23,12 @@ from .dynamics import (
     constrained_forward_dynamics,
     constrained_hybrid_dynamics,
     constrained_inverse_dynamics,
+    constraint_jacobian,
     impact,
+    in_kernels,
+    split_forces,
+    stacked,
 )
-from .jacobian import are_independent, constraint_jacobian, in_kernels, split_forces, stacked
 from .kinds import Constraints, Slopes, constraint_list, differentiable
 
 

@@ -39,8 +39,14 @@ from dynamics_ros.multibody.linear_systems import (
 )
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
-from .dynamics import constrained_forward_dynamics, constrained_inverse_dynamics
-from .jacobian import constraint_jacobian, rows_and_bias, solve_constrained, stacked
+from .dynamics import (
+    constrained_forward_dynamics,
+    constrained_inverse_dynamics,
+    constraint_jacobian,
+    rows_and_bias,
+    solve_constrained,
+    stacked,
+)
 from .kinds import (
     ClosedLoop,
     ConfigurationConstraint,

@@ -22,7 +22,7 @@ from dynamics_ros.constraints import (
     inverse_dynamics_in_loops,
     loops_of,
 )
-from dynamics_ros.constraints.jacobian import rows_and_bias
+from dynamics_ros.constraints.dynamics import rows_and_bias
 from dynamics_ros.errors import InvalidArgumentError, UnknownJointError
 from dynamics_ros.multibody.linear_systems import Array
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem

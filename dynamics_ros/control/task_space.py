@@ -10,13 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics_ros.algorithms.quantity import ALL_ROWS as EVERY_ROW
-from dynamics_ros.constraints.jacobian import (
-    ALL_ROWS,
-    check_rank,
-    row_digits,
-)
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.arguments import boolean_mask, finite_arrays
+from dynamics_ros.multibody.end_effector import ALL_ROWS, check_rank, row_digits
 from dynamics_ros.multibody.linear_systems import Array, transposed
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 

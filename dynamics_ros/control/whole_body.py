@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.constraints import Constraints
-from dynamics_ros.constraints.dynamics import actuated_mask
-from dynamics_ros.constraints.jacobian import rows_and_bias
+from dynamics_ros.constraints.dynamics import actuated_mask, rows_and_bias
 from dynamics_ros.constraints.kinds import Contact, constraint_list
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.model.joints import plane_axes

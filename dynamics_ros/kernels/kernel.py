@@ -21,11 +21,12 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from operator import attrgetter
+from operator import attrgetter, is_
 from typing import Any, TypeVar
 
 import numpy as np
 
+from dynamics_ros.computed_once import computed_once
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import arguments
 from dynamics_ros.kernels.arguments import Array, address
@@ -81,31 +82,10 @@ def call_path() -> str:
     return 'ctypes' if native is None else 'extension module'
 
 
-def call_of(
-    code: MachineCode, trace: Trace, slow_path: Callable[..., Any], bound: Array | None
-) -> Callable[..., Any]:
-    """Return a function that calls the machine code of a trace; the slow path if nothing can.
-
-    Args:
-        code: has the function ``batch`` (see ``Compilation.code``); the result keeps it in memory.
-        slow_path: called with arguments that do not match.
-        bound: value of the trace's bound input; None if it has none.
-    """
-    if native is None:
-        return slow_path
-    shapes = [tuple(map(SHAPE, variables)) for variables in (trace.arguments, trace.outputs)]
-    made_of = bound, slow_path, trace.name, trace.description, code.token
-    try:
-        call: Callable[..., Any] = native.Call(code.addresses['batch'], *shapes, *made_of)
-    except ValueError:  # more arrays or axes than it takes
-        return slow_path
-    return call
-
-
 def method_of(function: _Method) -> _Method:
     """Return a method that looks for machine code before it runs its function.
 
-    The object has a dictionary ``_direct_calls`` with the results of `call_of` by name of the
+    The object has a dictionary ``_direct_calls`` with the calls of ready kernels by name of the
     method. For a method with a parameter ``frame`` there is a dictionary by name of the frame
     instead, and in that one, if an argument follows, one by that (None where it is not given).
     Machine code takes the arguments before the frame; calls that it does not take go unchanged to
@@ -152,7 +132,6 @@ class Compilation:
     Attributes:
         trace: the trace to run.
         backend: the requested backend: 'llvm', 'python' or 'auto'.
-        plain: the plain Python function, used until there is machine code.
         code: the machine code; None if there is none. Its function ``batch`` is a C function of a
             number of states, the addresses of the arrays and their strides in bytes; it returns the
             number of states computed.
@@ -168,7 +147,6 @@ class Compilation:
         """
         self.trace = trace
         self.backend = backend
-        self.plain = PlainFunction(trace)
         self.code: MachineCode | None = None
         self.seconds = 0.0
         self._on_disk: bytes | None = None
@@ -180,6 +158,11 @@ class Compilation:
             # The compiler has nothing to do for what is on disk.
             self._on_disk = llvm_compiler.kept_code(trace.origin, _quickly(trace))
             self._run_when_fit(self.compile, self._on_disk is not None)
+
+    @computed_once
+    def plain(self) -> PlainFunction:
+        """The plain Python function, used until there is machine code."""
+        return PlainFunction(self.trace)
 
     @property
     def finished(self) -> bool:
@@ -267,7 +250,7 @@ class Compilation:
             warn_once(f'{trace.name} runs as plain Python, which is slower: {reason}')
         else:
             # Frees the memory of the plain functions that machine code has replaced.
-            self.plain = PlainFunction(trace)
+            vars(self).pop('plain', None)
         self.seconds = time.perf_counter() - started
         with background.changed:
             self._finished = True
@@ -332,13 +315,10 @@ class Kernel:
 
     def _take(self) -> None:
         """Set ``call`` to the machine code, if the compilation has made some."""
-        code, general = self.compilation.code, self._general
-        if code is not None and general.entry is None:
+        if self.compilation.code is not None and self.call is self._general:
             if native is None:
                 warn_once(f'kernels are called through ctypes, slower: {why_not_native}')
-            self.call = call_of(code, self.trace, general, self.bound)
-            # Last, because other threads take ``call`` as final once there is an entry.
-            general.entry = call_of(code, self.trace, _not_taken, self.bound)
+            self.call = self.bind(self._general.not_taken)
 
     def bound_to(self, values: Array) -> Kernel:
         """Return a kernel of the same machine code with other values of its bound input.
@@ -496,30 +476,32 @@ class Kernel:
                 keyword, all numbers are finite, and the trace allows inputs and results.
 
         Returns:
-            A function that runs machine code without Python in between; ``slow_path`` itself
-            while there is no machine code.
+            A function that runs machine code without Python in between; ``slow_path`` itself while
+            there is no machine code, without the extension module, and for more arrays or axes than
+            that takes.
         """
-        code = self.compilation.code
-        if code is None:
+        code, trace = self.compilation.code, self.trace
+        if native is None or code is None:
             return slow_path
-        return call_of(code, self.trace, slow_path, self.bound)
+        shapes = [tuple(map(SHAPE, variables)) for variables in (trace.arguments, trace.outputs)]
+        made_of = self.bound, slow_path, trace.name, trace.description, code.token
+        try:
+            call: Callable[..., Any] = native.Call(code.addresses['batch'], *shapes, *made_of)
+        except ValueError:
+            return slow_path
+        return call
 
 
 class GeneralCall:
     """General call of a kernel: converts and broadcasts arguments, or raises a clear error.
 
     Machine code calls it with what it does not take; a reference to the kernel would be a cycle.
-
-    Attributes:
-        entry: call of the machine code that returns NotImplemented for what it does not take; None
-            while there is none.
     """
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = weakref.ref(kernel)
         self._compilation = kernel.compilation
         self._bound = () if kernel.bound is None else (kernel.bound,)
-        self.entry: Callable[..., Any] | None = None
 
     def _inputs(self, values: Sequence[Any]) -> tuple[list[Array], tuple[int, ...]]:
         """Return the arguments as arrays, and the broadcast shape of their leading axes."""
@@ -534,16 +516,24 @@ class GeneralCall:
 
     def __call__(self, *values: Any, out: Any = None) -> Any:
         """Compute, as ``Kernel.__call__``."""
-        compilation = self._compilation
-        if self.entry is None and compilation.finished and (kernel := self._kernel()) is not None:
-            kernel._take()
+        return self._answer(values, out, True)
+
+    def not_taken(self, *values: Any, out: Any = None) -> Any:
+        """Compute what machine code does not take as it is."""
+        return self._answer(values, out, False)
+
+    def _answer(self, values: Sequence[Any], out: Any, untried: bool) -> Any:
+        compilation, kernel = self._compilation, self._kernel()
         trace = compilation.trace
         arrays, leading = self._inputs(values)
-        if not leading and out is None and self.entry is not None:
-            # Converted to what machine code takes, unless a number is not allowed.
-            answer = self.entry(*[x if x.ndim else float(x) for x in arrays])
-            if answer is not NotImplemented:
-                return answer
+        if not leading and out is None and kernel is not None:
+            # Converted to what machine code takes, unless that has refused just these.
+            exact = [
+                y if type(y) is float else x if x.ndim else float(x) for x, y in zip(arrays, values)
+            ]
+            untried = (untried and kernel.ready) or not all(map(is_, exact, values))
+            if untried and kernel.call is not self:
+                return kernel.call(*exact)
         arrays += self._bound
         results, work = arguments.as_outputs(trace.outputs, leading, out, arrays)
         if 0 in leading:
@@ -585,7 +575,3 @@ def _fixed(values: Array) -> Array:
     """Return an array made read-only, because several kernels may share it."""
     values.setflags(write=False)
     return values
-
-
-def _not_taken(*_: Any) -> Any:
-    return NotImplemented

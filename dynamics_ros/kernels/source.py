@@ -21,7 +21,6 @@ from dynamics_ros.kernels.graph.operations import (
     CALL,
     ELEMENT,
     ELEMENTARY,
-    INPUT,
     SCALAR_FUNCTIONS,
     Operation,
 )
@@ -42,11 +41,11 @@ class Step(NamedTuple):
 
     Attributes:
         lines: its text.
-        made: the names that later steps may read, and whether they are conditions.
+        made: the names that later steps may read.
     """
 
     lines: list[str]
-    made: list[tuple[str, bool]]
+    made: list[str]
 
 
 def header(trace: Trace) -> list[str]:
@@ -72,7 +71,7 @@ class Language(NamedTuple):
 
     Attributes:
         text_of: the attribute of `Operation` with its text.
-        value, condition: the line that gives a ``{text}`` a ``{name}``.
+        value: the line that gives a ``{text}`` a ``{name}``.
         loop: the lines of a loop of at most ``{limit}`` turns, which counts them as ``{turn}``
             while ``{going}``. A line with ``{name}`` or ``{next}`` is there for each value of the
             state, ``{first}`` at the beginning and ``{text}`` after a turn. ``{body}`` stands for
@@ -84,7 +83,6 @@ class Language(NamedTuple):
 
     text_of: str
     value: str
-    condition: str
     loop: tuple[str, ...]
     reserved: Collection[str] = ()
     indexed: bool = False
@@ -156,7 +154,7 @@ class Printed:
                     parts.append(texts[x])
             if isinstance(operation, Loop):
                 step = self._loop(operation, parts)
-                states[position] = [name for name, _ in step.made]
+                states[position] = step.made
                 steps.append(step)
                 text, named = '', False
             elif operation is ELEMENT:
@@ -165,9 +163,8 @@ class Printed:
                 text = getattr(operation, language.text_of).format(*parts)
                 named = uses[position] > 1 or len(text) > INLINE_LENGTH
             if named:
-                name, condition = self._name(), operation.condition
-                line = language.condition if condition else language.value
-                steps.append(Step([line.format(name=name, text=text)], [(name, condition)]))
+                name = self._name()
+                steps.append(Step([language.value.format(name=name, text=text)], [name]))
                 text = name
             texts.append(text)
             tightness.append(CALL if named else operation.precedence)
@@ -191,7 +188,7 @@ class Printed:
                     lines.append(line.format(**own, **fields))
             else:
                 lines.append(line.format(**fields))
-        return Step(lines, [(name, False) for name in state])
+        return Step(lines, state)
 
 
 def _uses(trace: Trace) -> list[int]:
@@ -262,7 +259,6 @@ time ceil cosh erf fabsf fma fmod hypot ldexp lgamma log10 log2 modf round sinh 
 C = Language(
     text_of='c',
     value='const double {name} = {text};',
-    condition='const int {name} = {text};',
     loop=(
         'double {name} = {first};',
         'for (int {turn} = 0, {going} = 1; {going} && {turn} < {limit}; ++{turn}) {{',
@@ -335,16 +331,15 @@ def c_function(trace: Trace) -> CFunction:
     }
     outputs = [_array(name, x) for x, name in zip(trace.outputs, text.output_names)]
     prototype = f'void {trace.name}({", ".join([*inputs.values(), *outputs]) or "void"})'
-    unread = _unread(trace, text.arguments)
-    unread += [name for x, name in zip(trace.outputs, text.output_names) if not x.size]
     results = [
         f'{name}[{i}] = {value};'
         for name, values in zip(text.output_names, text.results)
         for i, value in enumerate(values)
     ]
+    read = _words([*results, *(line for step in text.steps for line in step.lines)])
+    body = [f'(void){x};' for x in (*text.arguments, *text.output_names) if x not in read]
     arrays = inputs | dict(zip(text.output_names, outputs))
     parts, intermediates, results, memory = _intermediates(trace.name, text.steps, results, arrays)
-    body = [f'(void){name};' for name in unread]
     body += ['// intermediates', *intermediates, '// outputs', *results]
     lines = [*parts, prototype, *_block(body)]
     return CFunction(prototype, lines, text.arguments, text.output_names, memory)
@@ -367,35 +362,27 @@ def _intermediates(
     bodies = [[line for step in piece for line in step.lines] for piece in pieces]
     if len(bodies) == 1:
         return [], bodies[0], list(results), 0
-    made = [[x for step in piece for x in step.made] for piece in pieces]
-    maker = {x: part for part, names in enumerate(made) for x, _ in names}
+    maker = {x: i for i, piece in enumerate(pieces) for step in piece for x in step.made}
     rest: list[str] = []
     for line in results:
         part = max((maker[x] for x in _words([line]) if x in maker), default=None)
         (rest if part is None else bodies[part]).append(line)
-    read = [_words(lines) for lines in bodies]
-    read_later = [set().union(*read[i + 1 :]) for i in range(len(pieces))]
-    kept = [[x for x in names if x[0] in later] for names, later in zip(made, read_later)]
-    places = {x: place for place, (x, _) in enumerate(x for names in kept for x in names)}
-
-    def loads(part: int) -> list[str]:
-        return [
-            f'const int {x} = {MEMORY}[{places[x]}] != 0.0;'
-            if condition
-            else f'const double {x} = {MEMORY}[{places[x]}];'
-            for names in kept[:part]
-            for x, condition in names
-            if x in read[part]
-        ]
-
-    size = max(len(places), 1)  # C has no arrays of no elements
+    reads = [_words(lines) for lines in bodies]
+    last = {x: part for part, names in enumerate(reads) for x in names}
+    kept = {x: i for i, x in enumerate(x for x, part in maker.items() if last.get(x, 0) > part)}
+    size = max(len(kept), 1)  # C has no arrays of no elements
     functions, calls = [], [f'double {MEMORY}[{size}];']
-    for part, body in enumerate(bodies):
-        taken = [x for x in arrays if x in read[part]]
+    for part, (body, read) in enumerate(zip(bodies, reads)):
+        taken = [x for x in arrays if x in read]
         declared = [*[arrays[x] for x in taken], f'double {MEMORY}[{size}]']
-        stores = [f'{MEMORY}[{places[x]}] = {x};' for x, _ in kept[part]]
+        loads = [
+            f'const double {x} = {MEMORY}[{i}];'
+            for x, i in kept.items()
+            if maker[x] < part and x in read
+        ]
+        stores = [f'{MEMORY}[{i}] = {x};' for x, i in kept.items() if maker[x] == part]
         functions += [f'static void {name}_part_{part}({", ".join(declared)})']
-        functions += [*_block([*loads(part), *body, *stores]), '']
+        functions += [*_block([*loads, *body, *stores]), '']
         calls.append(f'{name}_part_{part}({", ".join([*taken, MEMORY])});')
     return functions, calls, rest, size
 
@@ -413,23 +400,9 @@ def _array(name: str, variable: Variable) -> str:
     return f'double {name}[{variable.size}]' if variable.size else f'double *{name}'
 
 
-def _unread(trace: Trace, names: Iterable[str]) -> list[str]:
-    """Return the names of the inputs that no result depends on."""
-    operands = [x for node in trace.nodes if node.operation is not INPUT for x in node.operands]
-    read = {x for x in (*operands, *trace.results) if isinstance(x, int)}
-    unread = []
-    first = 0
-    for variable, name in zip(trace.inputs, names):
-        if read.isdisjoint(range(first, first + variable.size)):
-            unread.append(name)
-        first += variable.size
-    return unread
-
-
 PYTHON = Language(
     text_of='python',
     value='{name} = {text}',
-    condition='{name} = {text}',
     loop=(
         '{name} = {first}',
         '{going} = 1.0',

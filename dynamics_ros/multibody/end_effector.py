@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Poses of frames: as numbers, their errors, manipulability, and the tree of links.
+"""End effectors: poses as numbers, their errors, manipulability, dynamics, and the tree of links.
 
 ``parameters_of_pose`` is chi_e(q) ([RD] eq. 2.137), ``analytical_jacobian`` its derivative; both
 take any parametrization of ``dynamics_ros.spatial``.
@@ -8,16 +8,20 @@ take any parametrization of ``dynamics_ros.spatial``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.algorithms.constrained import INDEPENDENT
+from dynamics_ros.algorithms.quantity import ALL_ROWS as EVERY_ROW
+from dynamics_ros.errors import InvalidArgumentError, RankDeficientError, SingularError
 from dynamics_ros.kernels import Kernel, trace
-from dynamics_ros.multibody.arguments import pose_matrices, real_array
+from dynamics_ros.multibody.arguments import pose_matrices, real_array, refuse_overflow
+from dynamics_ros.multibody.linear_systems import RANK_TOLERANCE
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 from dynamics_ros.spatial import (
     CARTESIAN,
@@ -166,6 +170,88 @@ def _of_numbers(numbers: Sequence[Scalar]) -> list[list[Scalar]]:
     R = quaternion_to_matrix(tuple(quaternion))
     rows = [[*row, place] for row, place in zip(R, (x, y, z), strict=True)]
     return [*rows, [0.0, 0.0, 0.0, 1.0]]
+
+
+ALL_ROWS = (0, 1, 2, 3, 4, 5)
+
+
+def operational_space(
+    robot: RigidBodySystem, q: ArrayLike, v: ArrayLike, frame: str, rows: Sequence[int] = ALL_ROWS
+) -> tuple[Array, Array, Array]:
+    """Lambda, mu and p of Lambda w-dot + mu + p = F at a frame ([RD] eq. 3.86 to 3.89).
+
+    Args:
+        robot: the robot.
+        q, v: (..., nq), (..., nv).
+        frame: the end effector; its twist is at its origin, in axes of the root frame.
+        rows: m of the six components x y z, rx ry rz; fewer than six if the robot cannot move in
+            all directions.
+
+    Returns:
+        Task inertia Lambda (..., m, m), Coriolis and centrifugal force mu (..., m), gravity force p
+        (..., m).
+
+    Raises:
+        RankDeficientError: the joints cannot move the frame in all rows, so Lambda does not exist.
+        SingularError: a joint moves nothing that has mass or inertia.
+    """
+    kernel = robot.kernel('operational_space', frame, row_digits(rows))
+    Lambda, mu, p, pivots = kernel.call(q, v)
+    check_rank(frame, pivots)
+    refuse_overflow(mu, q=q, v=v)
+    return Lambda, mu, p
+
+
+def row_digits(rows: Sequence[int]) -> str:
+    """Rows of a Jacobian as a string of digits, the option of a kernel.
+
+    Raises:
+        InvalidArgumentError: there is no row, a row does not exist, or a row is repeated.
+    """
+    if rows is ALL_ROWS:
+        return EVERY_ROW
+    chosen = list(rows) if isinstance(rows, Iterable) else []
+    digits = ''.join(str(row) for row in chosen if isinstance(row, (int, np.integer)))
+    if not 0 < len({*digits} & {*EVERY_ROW}) == len(digits) == len(chosen):
+        raise InvalidArgumentError('rows', repr(rows), f'different numbers of {ALL_ROWS}')
+    return digits
+
+
+def check_rank(frame: str, pivots: Array) -> None:
+    """Check that the rows of a Jacobian are independent.
+
+    Args:
+        frame: name of the frame, for the error.
+        pivots: (..., m) lengths of the orthogonalized rows in the metric of M^-1.
+
+    Raises:
+        RankDeficientError: a row depends on the rows before it.
+        SingularError: a length is not finite.
+    """
+    if are_independent(pivots, RANK_TOLERANCE):
+        return
+    if not np.isfinite(pivots).all():
+        raise SingularError('mass matrix', 'a joint moves nothing that has mass or inertia')
+    needed = pivots.shape[-1]
+    independent = pivots > RANK_TOLERANCE * pivots.max(axis=-1, keepdims=True)
+    smallest_rank = int(independent.sum(axis=-1).min(initial=needed))
+    advice = 'move away from the singularity or choose fewer rows'
+    raise RankDeficientError(f'Jacobian of {frame!r}', smallest_rank, needed, advice)
+
+
+def are_independent(pivots: Array, tolerance: float = INDEPENDENT) -> bool:
+    """Whether rows are independent, from pivots (..., rows) of their orthogonalization.
+
+    A pivot is the length of a row after orthogonalization with respect to the rows before it. Each
+    has to be above the tolerance times the largest one; none is if one is not finite.
+    """
+    if pivots.ndim == 1:  # a single state, in a loop of a controller
+        lengths = pivots.tolist()
+        if lengths and not min(lengths) > tolerance * max(lengths):
+            return False
+        return math.isfinite(sum(lengths))
+    largest = pivots.max(axis=-1, initial=0.0, keepdims=True)
+    return bool((pivots > tolerance * largest).all())
 
 
 Links = tuple[tuple[str, str], ...]

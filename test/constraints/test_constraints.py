@@ -24,7 +24,7 @@ from dynamics_ros.constraints import (
     constrained_inverse_dynamics,
     constraint_bias,
     constraint_jacobian,
-    jacobian,
+    dynamics,
     support_projector,
 )
 from dynamics_ros.errors import InfeasibleError, InvalidArgumentError
@@ -237,7 +237,7 @@ def rows_of(robot, s, contacts):
 
 
 def test_contacts_made_anew_are_not_taken_for_those_that_are_gone(standing, monkeypatch):
-    monkeypatch.setattr(jacobian, 'MAX_CACHED', 4)
+    monkeypatch.setattr(dynamics, 'MAX_CACHED', 4)
     robot, s = standing
     frame = robot.body_names[-1]
     for k in range(20):  # the memory of one is the next one's

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import Expression, Kernel, llvm_ir, select, trace
 from dynamics_ros.kernels.graph.trace import Graph
-from dynamics_ros.kernels.llvm.dialect import typed_pointers
+from dynamics_ros.kernels.llvm.compiler import typed_pointers
 from dynamics_ros.kernels.source import PlainFunction
 
 # Folding reassociates and machine code fuses a*b + c, each an error of some units in the last

@@ -279,10 +279,6 @@ def _is_reciprocal(operand: Operand) -> bool:
 Body = Callable[..., tuple[Sequence[Scalar], Condition | Scalar]]
 
 
-class _Place(int):
-    """The index of a captured value among those of a loop."""
-
-
 class Graph(NormalForm):
     """Graph of one trace: nodes in normal form, including loops."""
 
@@ -304,24 +300,26 @@ class Graph(NormalForm):
         limit = operator.index(limit)
         if limit < 1:
             raise ValueError(f'a loop of {limit} turns; at least one is expected')
-        places: dict[int, int] = {}
-        values: list[Operand] = []
+        inside = Graph()
+        state = [inside.symbol() for _ in initial]
+        values: dict[int, Operand] = {}
+        symbols: dict[int, Expression] = {}
 
-        def place(value: Any) -> Any:
-            """Return a captured value with expressions replaced by their indices; numbers stay."""
+        def taken(value: Any) -> Any:
+            """Return a captured value with expressions replaced by symbols; numbers stay."""
             if isinstance(value, (list, tuple)):
-                return [place(x) for x in value]
+                return [taken(x) for x in value]
             if hasattr(value, 'tolist'):
-                return place(value.tolist())
+                return taken(value.tolist())
             if not isinstance(value, Expression):
                 return value
-            if value.index not in places:
-                places[value.index] = len(values)
-                values.append(self.operand(value))
-            return _Place(places[value.index])
+            if value.index not in symbols:
+                values[value.index] = self.operand(value)
+                symbols[value.index] = inside.symbol()
+            return symbols[value.index]
 
-        placed = [place(x) for x in captured]
-        turn = _traced_turn(body, len(initial), len(values), placed)
+        found = [taken(x) for x in captured]
+        turn = inside.turn(len(state), len(values), *body(state, *found))
         loop = Loop(
             name='loop',
             arity=len(initial) + len(values),
@@ -332,44 +330,35 @@ class Graph(NormalForm):
             body=turn,
             limit=limit,
         )
-        operands = (*[self.result(x, 'initial') for x in initial], *values)
+        operands = (*[self.result(x, 'initial') for x in initial], *values.values())
         names = [x.index if isinstance(x, Node) else repr(x) for x in operands]
         key = (Loop, limit, *_signature(turn), None, *names)
         node = self.stored(key, loop, operands, Node)
         return [self.node(ELEMENT, node, float(i)) for i in range(len(initial))]
 
-
-def _traced_turn(body: Body, states: int, values: int, captured: Sequence[Any]) -> Trace:
-    """Return one iteration as a trace."""
-    graph = Graph()
-    state = [graph.symbol() for _ in range(states)]
-    symbols = [graph.symbol() for _ in range(values)]
-    origins = [Instruction(INPUT, (0, i)) for i in range(states)]
-    origins += [Instruction(INPUT, (1, i)) for i in range(values)]
-
-    def filled(value: Any) -> Any:
-        if isinstance(value, list):
-            return [filled(x) for x in value]
-        return symbols[value] if isinstance(value, _Place) else value
-
-    following, go_on = body(list(state), *[filled(x) for x in captured])
-    if len(following) != states:
-        raise ValueError(f'a next state of {len(following)} values; {states} are expected')
-    if isinstance(go_on, Expression):
-        go_on = (-go_on).less(0.0)
-    elif not isinstance(go_on, Condition):
-        go_on = go_on > 0.0
-    results = [graph.result(x, 'body') for x in following]
-    results.append(graph.result(select(go_on, 1.0, 0.0), 'body'))
-    nodes, found = lower(results, origins)
-    return Trace(
-        'turn',
-        'a turn of a loop',
-        (Variable('state', (states,)), Variable('captured', (values,))),
-        (Variable('next', (states,)), Variable('go_on', ())),
-        tuple(nodes),
-        tuple(found),
-    )
+    def turn(
+        self, states: int, captured: int, following: Sequence[Scalar], go_on: Condition | Scalar
+    ) -> Trace:
+        """Return the trace of an iteration, whose symbols are the state, then captured values."""
+        if len(following) != states:
+            raise ValueError(f'a next state of {len(following)} values; {states} are expected')
+        if isinstance(go_on, Expression):
+            go_on = (-go_on).less(0.0)
+        elif not isinstance(go_on, Condition):
+            go_on = go_on > 0.0
+        results = [self.result(x, 'body') for x in following]
+        results.append(self.result(select(go_on, 1.0, 0.0), 'body'))
+        origins = [Instruction(INPUT, (0, i)) for i in range(states)]
+        origins += [Instruction(INPUT, (1, i)) for i in range(captured)]
+        nodes, found = lower(results, origins)
+        return Trace(
+            'turn',
+            'a turn of a loop',
+            (Variable('state', (states,)), Variable('captured', (captured,))),
+            (Variable('next', (states,)), Variable('go_on', ())),
+            tuple(nodes),
+            tuple(found),
+        )
 
 
 def _signature(turn: Trace) -> tuple[object, ...]:

@@ -8,6 +8,7 @@ import ctypes
 import ctypes.util
 import mmap
 import os
+import re
 import sys
 import weakref
 from collections.abc import Callable, Sequence
@@ -18,7 +19,7 @@ import numpy as np
 
 from dynamics_ros.kernels.graph.operations import ELEMENTARY
 from dynamics_ros.kernels.llvm import runtime as llvm_runtime
-from dynamics_ros.kernels.llvm.dialect import Target, target_of, typed_pointers
+from dynamics_ros.kernels.llvm.line import Target, target_of
 from dynamics_ros.kernels.process import background, disk_cache
 
 LIBM_FUNCTIONS = [row.name for row in ELEMENTARY if 'llvm.' not in ''.join(row.llvm)]
@@ -240,3 +241,37 @@ def _provide_libm(binding: Any) -> None:
             if function is None:
                 raise CompilerUnavailableError(f'the mathematical library has no {name}')
             binding.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value or 0)
+
+
+_ACCESS = re.compile(
+    r'  (?P<made>%\S+ = )?(?P<what>load volatile|load|store volatile|store|getelementptr|alloca) '
+    r'(?P<kind><\d+ x \w+>|\[\d+ x \w+\]|\w+)(?P<value>.*?)(?:, ptr (?P<place>[%@][\w.]+))?'
+    r'(?P<rest>, (?:i64|align|!).*)?'
+)
+
+
+def typed_pointers(ir: str) -> str:
+    """Return a module as LLVM before 16 reads it: pointers are ``i8*``, cast where they are used.
+
+    It covers the instructions that this package writes, one a line.
+    """
+    lines = []
+    for number, line in enumerate(ir.split('\n')):
+        access = _ACCESS.fullmatch(line)
+        if access is None:
+            lines.append(line)
+            continue
+        made, what, kind, value, place, rest = access.group(*_ACCESS.groupindex)
+        typed, made, rest = f'%cast.{number}', made or '', rest or ''
+        if place and place[0] == '%':
+            lines.append(f'  {typed} = bitcast ptr {place} to {kind}*')
+            place = typed
+        after = f', {kind}* {place}{rest}' if place else rest
+        if what in ('getelementptr', 'alloca'):
+            name = made.removesuffix(' = ')
+            result = kind.partition('x ')[2].rstrip(']') if kind[0] == '[' else kind
+            lines.append(f'  {name}.typed = {what} {kind}{value}{after}')
+            lines.append(f'  {name} = bitcast {result}* {name}.typed to ptr')
+        else:
+            lines.append(f'  {made}{what} {kind}{value}{after}')
+    return re.sub(r'\bptr\b', 'i8*', '\n'.join(lines)).replace('prefetch.p0(', 'prefetch.p0i8(')

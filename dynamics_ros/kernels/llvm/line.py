@@ -4,6 +4,7 @@
 
 ``void @<name>(inputs..., outputs...)`` takes a pointer to the first number of each array. With
 several lanes a number is a vector with one state per lane. No output may overlap another array.
+All pointers are written ``ptr``.
 
 The function of a loop, ``void @<name>(numbers)``, takes a pointer to the state, which it overwrites
 with the final one, followed by the captured values. In a vector, a lane that has ended keeps its
@@ -17,20 +18,12 @@ several functions, the parts, which pass values through memory.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import struct
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-from dynamics_ros.kernels.graph.operations import COS, ELEMENT, INPUT, SIN
+from dynamics_ros.kernels.graph.operations import COS, ELEMENT, INPUT, OPERATIONS, SIN, Operation
 from dynamics_ros.kernels.graph.trace import Instruction, Loop, Trace, cut
-from dynamics_ros.kernels.llvm.dialect import (
-    Target,
-    constant,
-    element_at,
-    lane_tag,
-    splat,
-    suffix,
-    vector,
-)
 
 PART_STEPS = 500
 """Steps of a part; smaller parts cost loads and stores, larger ones compile time, and run time
@@ -40,25 +33,120 @@ where the code is large.
 BATCH_PART_STEPS = 2000
 """Steps of a part that computes vectors of states, whose loads and stores are larger."""
 
+MAX_MEMORY = 4 * 2**20
+"""Largest memory of a call [bytes]; stacks usually have 8 MB."""
 
-@dataclass(frozen=True)
-class Angles:
-    """A step that computes the sines and cosines of several positions.
+Step = int | tuple[int, ...]
+"""Position of a single instruction, or those of angles whose sines and cosines are computed."""
+
+
+class Target(NamedTuple):
+    """Vectors of the processor that code is written for.
 
     Attributes:
-        positions: positions of the angles.
-        first: number of angles in earlier steps.
+        lanes: numbers in a vector; 1 where vectors do not pay off.
+        fused: whether a*b + c is one instruction with one rounding.
     """
 
-    positions: tuple[int, ...]
-    first: int
+    lanes: int = 1
+    fused: bool = False
 
 
-Step = int | Angles
-"""Position of a single instruction, or a group of angles."""
+ANY_PROCESSOR = Target()
 
-Part = Sequence[Step]
-"""Steps that form one function."""
+
+def target_of(triple: str, features: Mapping[str, bool]) -> Target:
+    """Return the target for an LLVM target.
+
+    Args:
+        triple: LLVM target triple, architecture first.
+        features: processor features that LLVM detected, by name.
+    """
+    architecture = triple.split('-', 1)[0]
+    if architecture in ('aarch64', 'arm64'):
+        return Target(2, True)
+    if architecture == 'x86_64' and features.get('fma') and features.get('avx2'):
+        wide = features.get('avx512f') and features.get('avx512dq') and features.get('avx512vl')
+        return Target(8 if wide else 4, True)
+    return ANY_PROCESSOR
+
+
+def constant(value: float) -> str:
+    """Return a constant, as an exact hexadecimal double."""
+    return f'0x{struct.unpack("<Q", struct.pack("<d", value))[0]:016X}'
+
+
+def element_at(name: str, kind: str, array: str, index: int | str) -> str:
+    """Return the instruction that makes a pointer to an element of an array."""
+    return f'  {name} = getelementptr {kind}, ptr {array}, i64 {index}'
+
+
+def vector(lanes: int, element: str = 'double') -> str:
+    """Return the type of a vector with some lanes; one lane is a scalar."""
+    return element if lanes == 1 else f'<{lanes} x {element}>'
+
+
+def splat(value: str, lanes: int, element: str = 'double') -> str:
+    """Return a constant repeated in every lane."""
+    return value if lanes == 1 else f'<{", ".join([f"{element} {value}"] * lanes)}>'
+
+
+def suffix(lanes: int) -> str:
+    """Return the suffix of LLVM intrinsics for a vector with some lanes."""
+    return 'f64' if lanes == 1 else f'v{lanes}f64'
+
+
+def every(flag: str, lanes: int, result: str) -> list[str]:
+    """Return the instructions that set a flag if it is set in every lane."""
+    bits = f'bitcast {vector(lanes, "i1")} {flag} to i{lanes}'
+    return [f'  {result}.b = {bits}', f'  {result} = icmp eq i{lanes} {result}.b, -1']
+
+
+def libm_declarations(body: str, lanes: int) -> list[str]:
+    """Return declarations of the LLVM and libm functions that a body calls, and their wrappers."""
+    lines = []
+    for row in OPERATIONS:
+        called = _called(row)
+        name = called.format(suffix=suffix(lanes), lanes=lane_tag(lanes))
+        if not called or f'@{name}(' not in body:
+            continue
+        if 'llvm.' in called:
+            kind = vector(lanes)
+            lines.append(f'declare {kind} @{name}({", ".join([kind] * row.arity)})')
+        else:
+            plain = called.format(lanes='')
+            operands = ', '.join(['double'] * row.arity)
+            lines.append(f'declare double @{plain}({operands})')
+            if lanes > 1:
+                lines.append(_each_lane(plain, row.arity, lanes))
+    return lines
+
+
+def _called(row: Operation) -> str:
+    """Return the format of the function name that an operation calls; '' for none."""
+    calls = [line for line in row.llvm if ' call ' in line]
+    return calls[0].split('@')[1].split('(')[0] if calls else ''
+
+
+def lane_tag(lanes: int) -> str:
+    """Return the suffix of a libm function's wrapper for some lanes."""
+    return '' if lanes == 1 else f'.{lanes}'
+
+
+def _each_lane(name: str, arity: int, lanes: int) -> str:
+    """Return a function that calls a libm function once per lane."""
+    kind = vector(lanes)
+    arguments = ', '.join(f'{kind} %a{i}' for i in range(arity))
+    lines = [f'define internal {kind} @{name}.{lanes}({arguments}) nounwind {{']
+    result = 'undef'
+    for lane in range(lanes):
+        for i in range(arity):
+            lines.append(f'  %x{i}.{lane} = extractelement {kind} %a{i}, i64 {lane}')
+        values = ', '.join(f'double %x{i}.{lane}' for i in range(arity))
+        lines.append(f'  %y{lane} = call double @{name}({values})')
+        lines.append(f'  %r{lane} = insertelement {kind} {result}, double %y{lane}, i64 {lane}')
+        result = f'%r{lane}'
+    return '\n'.join([*lines, f'  ret {kind} {result}', '}'])
 
 
 def steps(nodes: Sequence[Instruction], width: int) -> list[Step]:
@@ -68,121 +156,39 @@ def steps(nodes: Sequence[Instruction], width: int) -> list[Step]:
         nodes: the trace.
         width: the largest number of angles in a step.
     """
-    levels = _angle_levels(nodes)
-    ordered: list[Step] = []
-    placed = [node.operation in (INPUT, SIN, COS) for node in nodes]
-    angles = 0
-    for level in levels:
-        for position in _needed_first(nodes, level, placed):
-            placed[position] = True
-            ordered.append(position)
-        for start in range(0, len(level), width):
-            ordered.append(Angles(tuple(level[start : start + width]), angles))
-            angles += len(level[start : start + width])
-    ordered += [i for i, done in enumerate(placed) if not done]
-    return ordered
-
-
-def _angle_levels(nodes: Sequence[Instruction]) -> list[list[int]]:
-    """Return the angles of sines and cosines by level; a level needs only earlier levels."""
-    depth: list[int] = []
+    # Angles by level; those of a level need sines and cosines of earlier levels only.
     levels: list[dict[int, None]] = []
+    depth: list[int] = []
     for operation, operands in nodes:
-        deepest = 0
-        if operation is not INPUT:
-            deepest = max([depth[x] for x in operands if isinstance(x, int)], default=0)
+        inside = [] if operation is INPUT else [depth[x] for x in operands if isinstance(x, int)]
+        deepest = max(inside, default=0)
         if operation in (SIN, COS):
             if deepest == len(levels):
                 levels.append({})
             levels[deepest][int(operands[0])] = None
             deepest += 1
         depth.append(deepest)
-    return [list(level) for level in levels]
-
-
-def _needed_first(
-    nodes: Sequence[Instruction], angles: Sequence[int], placed: Sequence[bool]
-) -> list[int]:
-    """Return the instructions that some angles need and have no position yet, operands first."""
-    needed: set[int] = set()
-    waiting = list(angles)
-    while waiting:
-        position = waiting.pop()
-        if not placed[position] and position not in needed:
-            needed.add(position)
-            waiting += [x for x in nodes[position].operands if isinstance(x, int)]
-    return sorted(needed)
-
-
-class Slots:
-    """Slots of a trace in the memory of a call.
-
-    Attributes:
-        of: slot by kind and position of the instruction: 's' and 'c' for the sine and cosine of the
-            angle there, 'l' for the first slot of the loop there, 'v' for the value.
-        count: number of slots.
-    """
-
-    def __init__(self, nodes: Sequence[Instruction], parts: Sequence[Part]) -> None:
-        """Assign the slots.
-
-        Args:
-            nodes: the instructions of the trace.
-            parts: the parts, in order of execution.
-        """
-        self._nodes = nodes
-        self.of: dict[tuple[str, int], int] = {}
-        self.count = 0
-        for part in parts:
-            for step in part:
-                if isinstance(step, Angles):
-                    self._place_angles(step)
-                elif isinstance(nodes[step].operation, Loop):
-                    self.of['l', step] = self.count
-                    self.count += len(nodes[step].operands)
-        self._place_crossing(parts)
-
-    def _place_angles(self, step: Angles) -> None:
-        """Assign adjacent slots to sines and to cosines, as one call writes them."""
-        size = padded(len(step.positions))
-        for i, position in enumerate(step.positions):
-            self.of['s', position] = self.count + i
-            self.of['c', position] = self.count + size + i
-        self.count += 2 * size
-
-    def _place_crossing(self, parts: Sequence[Part]) -> None:
-        """Assign slots to values that later parts need; a slot is free after its last use."""
-        last: dict[int, int] = {}
-        for number, part in enumerate(parts):
-            for step in part:
-                last.update(dict.fromkeys(self._needs(step), number))
-        free: list[int] = []
-        released: list[list[int]] = [[] for _ in parts]
-        for number, part in enumerate(parts):
-            free += released[number - 1] if number else []
-            for step in part:
-                if isinstance(step, Angles) or last.get(step, number) <= number:
-                    continue
-                operation = self._nodes[step].operation
-                if operation.condition or isinstance(operation, Loop):
-                    continue
-                slot = free.pop() if free else self.count
-                self.count += slot == self.count
-                self.of['v', step] = slot
-                released[last[step]].append(slot)
-
-    def _needs(self, step: Step) -> list[int]:
-        """Return the positions of values that a step reads; comparisons are recomputed."""
-        positions = step.positions if isinstance(step, Angles) else (step,)
-        needed: list[int] = []
-        for position in positions:
-            operands = [position] if isinstance(step, Angles) else self._nodes[position].operands
-            for x in operands:
-                if isinstance(x, int):
-                    inside = self._nodes[x]
-                    again = inside.operation.condition
-                    needed += [y for y in inside.operands if isinstance(y, int)] if again else [x]
-        return needed
+    # The level whose angles need an instruction first.
+    due = [len(levels)] * len(nodes)
+    for level, angles in enumerate(levels):
+        for position in angles:
+            due[position] = level
+    stages: list[list[Step]] = [[] for _ in range(len(levels) + 1)]
+    for i in range(len(nodes) - 1, -1, -1):
+        operation, operands = nodes[i]
+        if operation is INPUT:
+            continue
+        for x in operands:
+            if isinstance(x, int):
+                due[x] = min(due[x], due[i])
+        if operation not in (SIN, COS):
+            stages[due[i]].append(i)
+    ordered: list[Step] = []
+    for stage, angles in zip(stages, [*levels, {}]):
+        ordered += reversed(stage)
+        group = tuple(angles)
+        ordered += [group[i : i + width] for i in range(0, len(group), width)]
+    return ordered
 
 
 def padded(count: int) -> int:
@@ -247,17 +253,6 @@ def _loop_function(loop: Loop, name: str, turn: str, lanes: int) -> str:
     return '\n'.join(lines)
 
 
-MAX_MEMORY = 4 * 2**20
-"""Largest memory of a call [bytes]; stacks usually have 8 MB."""
-
-
-def parameters(trace: Trace, attributes: str = '') -> list[str]:
-    """Return the parameters of the functions that take one pointer per array."""
-    names = [f'%in{i}' for i in range(len(trace.inputs))]
-    names += [f'%out{i}' for i in range(len(trace.outputs))]
-    return [f'ptr {attributes}{name}' for name in names]
-
-
 def emit(trace: Trace, name: str, target: Target, lanes: int, table: bool = True) -> str:
     """Return the LLVM function of a trace, with those of its parts and loops.
 
@@ -272,11 +267,18 @@ def emit(trace: Trace, name: str, target: Target, lanes: int, table: bool = True
 class _Line:
     """Writer of the functions of one trace.
 
-    Values that have a slot in `Slots` are stored in a memory that lasts for the whole call.
+    Values that have a slot are in a memory that lasts for the whole call.
+
+    Attributes:
+        slots: slot by position, of sines, cosines, elements of loops, and values that later parts
+            read.
+        first: first slot of the arrays of each step that calls a function.
+        count: number of slots.
     """
 
     def __init__(self, trace: Trace, name: str, target: Target, lanes: int, table: bool) -> None:
         self.trace = trace
+        self.nodes = trace.nodes
         self.name = name
         self.target = target
         self.lanes = lanes
@@ -289,36 +291,90 @@ class _Line:
             'one': splat('1.0', lanes),
         }
         # One call takes several angles of one state, or one angle of several states.
-        self.width = target.lanes if lanes == 1 else 1
-        ordered = steps(trace.nodes, self.width)
-        # Output and element of each computed result; and the constant results.
+        ordered = steps(trace.nodes, target.lanes if lanes == 1 else 1)
+        # Output and element of each computed result; and of constants and inputs.
         self.stores: dict[int, list[tuple[int, int]]] = {}
         ready: list[tuple[int | float, tuple[int, int]]] = []
+        turned: list[tuple[int | float, tuple[int, int]]] = []
         places = [(i, j) for i, x in enumerate(trace.outputs) for j in range(x.size)]
         for result, place in zip(trace.results, places):
-            if isinstance(result, int) and trace.nodes[result].operation is not INPUT:
-                self.stores.setdefault(result, []).append(place)
-            else:
+            operation = trace.nodes[result].operation if isinstance(result, int) else INPUT
+            if operation is INPUT:
                 ready.append((result, place))
+            elif operation in (SIN, COS):
+                turned.append((result, place))
+            else:
+                self.stores.setdefault(int(result), []).append(place)
         # They are most of a sparse matrix, so all parts share the work.
         size = PART_STEPS if lanes == 1 else BATCH_PART_STEPS
-        count = max(1, -(-(len(ordered) + len(ready)) // size))
-        self.parts = cut(ordered, count)
+        self.parts = cut(ordered, max(1, -(-(len(ordered) + len(ready)) // size)))
         self.ready = cut(ready, len(self.parts))
-        self.slots = Slots(trace.nodes, self.parts)
-        self.turned_results: dict[int, list[int]] = {}
-        for position in self.stores:
-            operation, operands = trace.nodes[position]
-            if operation in (SIN, COS):
-                self.turned_results.setdefault(int(operands[0]), []).append(position)
+        self.ready[-1] = [*self.ready[-1], *turned]
+        self.slots: dict[int, int] = {}
+        self.first: dict[Step, int] = {}
+        self.count = 0
+        self.place_arrays(ordered)
+        self.place_crossing()
         # Elements of loops are in memory.
         nodes = [x for x in trace.nodes if x.operation is not ELEMENT and x.operation.llvm]
         numbers = (x for node in nodes for x in node.operands if type(x) is float)
-        found = [constant(x) for x in numbers]
-        several = dict.fromkeys(found) if table else {}
+        several = dict.fromkeys(map(constant, numbers)) if table else {}
         self.constants = {text: place for place, text in enumerate(several)}
         self.lines: list[str] = []
-        self.known: set[tuple[str, int]] = set()
+        self.known: set[int | str] = set()
+
+    # Memory
+
+    def place_arrays(self, ordered: Sequence[Step]) -> None:
+        """Assign adjacent slots to what one call writes: sines and cosines, the state of a loop."""
+        at: dict[tuple[Operation, int], int] = {}
+        for step in ordered:
+            self.first[step] = self.count
+            if isinstance(step, tuple):
+                size = padded(len(step))
+                for i, position in enumerate(step):
+                    at[SIN, position] = self.count + i
+                    at[COS, position] = self.count + size + i
+                self.count += 2 * size
+            elif isinstance(self.nodes[step].operation, Loop):
+                at[ELEMENT, step] = self.count
+                self.count += len(self.nodes[step].operands)
+        for position, (operation, operands) in enumerate(self.nodes):
+            if operation in (SIN, COS):
+                self.slots[position] = at[operation, int(operands[0])]
+            elif operation is ELEMENT:
+                self.slots[position] = at[operation, int(operands[0])] + int(operands[1])
+
+    def place_crossing(self) -> None:
+        """Assign slots to values that later parts need; a slot is free after its last use."""
+        last: dict[int, int] = {}
+        for number, part in enumerate(self.parts):
+            for step in part:
+                last.update(dict.fromkeys(self.needs(step), number))
+        free: list[int] = []
+        released: list[list[int]] = [[] for _ in range(len(self.parts) + 1)]
+        for number, part in enumerate(self.parts):
+            free += released[number]
+            for step in part:
+                if isinstance(step, tuple) or last.get(step, number) <= number:
+                    continue
+                operation = self.nodes[step].operation
+                if step in self.slots or operation.condition or isinstance(operation, Loop):
+                    continue
+                slot = free.pop() if free else self.count
+                self.count += slot == self.count
+                self.slots[step] = slot
+                released[last[step] + 1].append(slot)
+
+    def needs(self, step: Step) -> list[int]:
+        """Return the positions of values that a step reads; comparisons are recomputed."""
+        needed: list[int] = []
+        for x in step if isinstance(step, tuple) else self.nodes[step].operands:
+            if isinstance(x, int):
+                again = self.nodes[x].operation.condition
+                inside = self.nodes[x].operands if again else [x]
+                needed += [y for y in inside if isinstance(y, int)]
+        return needed
 
     # Instructions
 
@@ -339,18 +395,16 @@ class _Line:
         """Return the name of a value, after loading it in this part if needed."""
         if not isinstance(reference, int):
             return splat(constant(reference), self.lanes)
-        operation, operands = self.trace.nodes[reference]
-        half = {SIN: 's', COS: 'c'}.get(operation, 'v')
-        source = int(operands[0]) if half != 'v' else reference
-        name = f'%{half}{source}'
-        if (half, source) not in self.known:
-            self.known.add((half, source))
+        name = f'%v{reference}'
+        if reference not in self.known:
+            operation, operands = self.nodes[reference]
             if operation is INPUT:
                 self.load(name, f'%in{int(operands[0])}', int(operands[1]))
             elif operation.condition:
-                self.compute(reference)
+                self.instruct(reference)
             else:
-                self.load(name, '%memory', self.slots.of[half, source])
+                self.load(name, '%memory', self.slots[reference])
+            self.known.add(reference)
         return name
 
     def load_constant(self, value: float) -> str:
@@ -359,8 +413,8 @@ class _Line:
         if place is None:
             return self.value(value)
         name = f'%k{place}'
-        if ('k', place) not in self.known:
-            self.known.add(('k', place))
+        if name not in self.known:
+            self.known.add(name)
             scalar = name if self.lanes == 1 else f'{name}.s'
             self.lines += [
                 element_at(f'{name}.p', 'double', '%constants', place),
@@ -375,30 +429,32 @@ class _Line:
                 ]
         return name
 
-    def compute(self, position: int) -> None:
-        operation, operands = self.trace.nodes[position]
-        if isinstance(operation, Loop):
-            self.run_loop(position, operands)
+    def instruct(self, position: int) -> None:
+        """Append the instructions of an operation."""
+        operation, operands = self.nodes[position]
+        texts = [self.value(x) if isinstance(x, int) else self.load_constant(x) for x in operands]
+        names = self.format | {'result': f'%v{position}'}
+        self.lines += ['  ' + x.format(*texts, **names) for x in operation.llvm]
+        self.known.add(position)
+
+    def compute(self, step: Step) -> None:
+        """Append a step, and the stores of what it makes."""
+        if isinstance(step, tuple):
+            self.compute_angles(step)
             return
-        result = f'%v{position}'
-        self.known.add(('v', position))
-        if operation is ELEMENT:
-            loop, place = operands
-            self.load(result, '%memory', self.slots.of['l', int(loop)] + int(place))
-        else:
-            texts = [
-                self.value(x) if isinstance(x, int) else self.load_constant(x) for x in operands
-            ]
-            self.lines += [
-                '  ' + x.format(*texts, result=result, **self.format) for x in operation.llvm
-            ]
-        if ('v', position) in self.slots.of:
-            self.store(result, '%memory', self.slots.of['v', position], f'{result}.m')
-        self.give(position)
+        operation, operands = self.nodes[step]
+        if isinstance(operation, Loop):
+            self.run_loop(step, operands)
+        elif operation is not ELEMENT:
+            self.instruct(step)
+            if step in self.slots:
+                self.store(f'%v{step}', '%memory', self.slots[step], f'%v{step}.m')
+        for output, element in self.stores.get(step, ()):
+            self.store(self.value(step), f'%out{output}', element, f'%r{output}.{element}')
 
     def run_loop(self, position: int, operands: tuple[int | float, ...]) -> None:
         """Call the function of a loop on its initial state and captured values, in memory."""
-        name, first = f'%l{position}', self.slots.of['l', position]
+        name, first = f'%l{position}', self.first[position]
         for i, operand in enumerate(operands):
             self.store(self.value(operand), '%memory', first + i, f'{name}.{i}')
         self.lines += [
@@ -406,56 +462,37 @@ class _Line:
             f'  call void @{self.name}.loop{position}(ptr {name}.p)',
         ]
 
-    def give(self, position: int) -> None:
-        """Store a value to the outputs that it is a result of."""
-        for output, element in self.stores.pop(position, ()):
-            value, name = self.value(position), f'%r{output}.{element}'
-            self.store(value, f'%out{output}', element, name)
-
-    def compute_angles(self, step: Angles) -> None:
+    def compute_angles(self, step: tuple[int, ...]) -> None:
         """Call the function of all angles at once; leftover lanes repeat an angle."""
-        name = f'%g{step.first}'
-        values = [self.value(x) for x in step.positions]
-        size = self.lanes if self.lanes > 1 else padded(len(values))
-        angles = values[0]
-        kind = vector(size)
-        if self.lanes == 1 and size > 1:
-            angles = self.packed(step, values, size)
-        sines, cosines = (self.slots.of[x, step.positions[0]] for x in 'sc')
+        name = f'%g{step[0]}'
+        values = [self.value(x) for x in step]
+        size = padded(len(step))
+        angles, width = values[0], max(size, self.lanes)
+        if size > 1:
+            # A vector of scalars: LLVM loads those that are adjacent in memory at once.
+            angles = 'undef'
+            for i in range(size):
+                self.lines.append(
+                    f'  {name}.{i} = insertelement {vector(size)} {angles}, '
+                    f'double {values[min(i, len(step) - 1)]}, i64 {i}'
+                )
+                angles = f'{name}.{i}'
+        first = self.first[step]
         self.lines += [
-            element_at(f'{name}.s', self.kind, '%memory', sines),
-            element_at(f'{name}.c', self.kind, '%memory', cosines),
-            f'  call void @{sincos_name(size)}({kind} {angles}, ptr {name}.s, ptr {name}.c)',
+            element_at(f'{name}.s', self.kind, '%memory', first),
+            element_at(f'{name}.c', self.kind, '%memory', first + size),
+            f'  call void @{sincos_name(width)}({vector(width)} {angles}, '
+            f'ptr {name}.s, ptr {name}.c)',
         ]
-
-    def packed(self, step: Angles, values: list[str], size: int) -> str:
-        """Return a vector of scalars; LLVM loads those that are adjacent in memory at once."""
-        name, count = f'%g{step.first}', len(values)
-        packed = 'undef'
-        for i in range(size):
-            text = f'{name}.{i}'
-            self.lines.append(
-                f'  {text} = insertelement {vector(size)} {packed}, '
-                f'double {values[min(i, count - 1)]}, i64 {i}'
-            )
-            packed = text
-        return packed
-
-    def compute_part(self, part: Sequence[Step]) -> None:
-        for step in part:
-            if isinstance(step, Angles):
-                self.compute_angles(step)
-                self.turned(step)
-            else:
-                self.compute(step)
 
     # Functions
 
     def text(self) -> str:
         """Return all functions."""
         several = len(self.parts) > 1
-        typed = parameters(self.trace, 'noalias ')
-        memory = 'ptr noalias %memory'
+        arrays = [f'in{i}' for i in range(len(self.trace.inputs))]
+        arrays += [f'out{i}' for i in range(len(self.trace.outputs))]
+        typed, memory = [f'ptr noalias %{x}' for x in arrays], 'ptr noalias %memory'
         texts = self.table() + self.loop_functions()
         for number, part in enumerate(self.parts):
             self.lines = []
@@ -463,24 +500,24 @@ class _Line:
             if not several:
                 self.allocate()
             self.find_constants()
+            for step in part:
+                self.compute(step)
             for result, (output, element) in self.ready[number]:
                 self.store(self.value(result), f'%out{output}', element, f'%r{output}.{element}')
-            self.compute_part(part)
-            arguments = ', '.join([*typed, memory] if several else typed)
-            name = f'{self.name}.{number}' if several else self.name
-            texts.append(self.function(name, arguments))
+            name, more = (f'{self.name}.{number}', [memory]) if several else (self.name, [])
+            texts.append(self.function(name, [*typed, *more]))
         if several:
             self.lines = []
             self.allocate(least=1)  # parts take a pointer to memory even if no value crosses
-            plain = ', '.join([*parameters(self.trace), 'ptr %memory'])
+            plain = ', '.join(f'ptr %{x}' for x in [*arrays, 'memory'])
             for number in range(len(self.parts)):
                 self.lines.append(f'  call void @{self.name}.{number}({plain})')
-            texts.append(self.function(self.name, ', '.join(typed)))
+            texts.append(self.function(self.name, typed))
         return '\n'.join(texts)
 
     def loop_functions(self) -> list[str]:
         texts = []
-        for position, (operation, _) in enumerate(self.trace.nodes):
+        for position, (operation, _) in enumerate(self.nodes):
             if isinstance(operation, Loop):
                 name = f'{self.name}.loop{position}'
                 turn = f'{name}.turn'
@@ -490,12 +527,12 @@ class _Line:
                 ]
         return texts
 
-    def function(self, name: str, arguments: str) -> str:
-        body = '\n'.join([*self.lines, '  ret void', '}'])
-        return f'define internal void @{name}({arguments}) noinline nounwind {{\n{body}'
+    def function(self, name: str, arguments: Sequence[str]) -> str:
+        head = f'define internal void @{name}({", ".join(arguments)}) noinline nounwind {{'
+        return '\n'.join([head, *self.lines, '  ret void', '}'])
 
     def allocate(self, least: int = 0) -> None:
-        size = max(self.slots.count, least)
+        size = max(self.count, least)
         if 8 * size * self.lanes > MAX_MEMORY:
             raise RuntimeError(
                 f'{self.trace.name} hands on more values than the stack has room for'
@@ -525,9 +562,3 @@ class _Line:
             '  store volatile ptr %constants.0, ptr %constants.p',
             '  %constants = load volatile ptr, ptr %constants.p',
         ]
-
-    def turned(self, step: Angles) -> None:
-        """Store the sines and cosines that are results."""
-        for position in step.positions:
-            for turned in self.turned_results.pop(position, ()):
-                self.give(turned)

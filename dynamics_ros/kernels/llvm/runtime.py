@@ -39,17 +39,17 @@ from dynamics_ros.kernels.graph.operations import (
 )
 from dynamics_ros.kernels.graph.trace import Instruction, Trace, Variable
 from dynamics_ros.kernels.llvm import line as llvm_line
-from dynamics_ros.kernels.llvm.dialect import (
+from dynamics_ros.kernels.llvm.line import (
     Target,
     constant,
     element_at,
     every,
     libm_declarations,
+    sincos_name,
     splat,
     suffix,
     vector,
 )
-from dynamics_ros.kernels.llvm.line import sincos_name
 
 FINITE = 'dynamics_ros_finite'
 """Name of the function that checks whether numbers are finite."""
@@ -296,6 +296,11 @@ single.done:
 """
 
 
+def _wide(width: int, element: str = 'double') -> str:
+    """Return the type of a vector, also of one number."""
+    return f'<{width} x {element}>'
+
+
 class _Rows:
     """Writer of one of the functions."""
 
@@ -313,21 +318,20 @@ class _Rows:
         return f'%t{self.count}'
 
     def shuffle(self, a: str, b: str, width: int, places: list[int]) -> str:
-        kind = vector(width)
-        mask = ', '.join(f'i32 {x}' for x in places)
-        return self.emit(f'shufflevector {kind} {a}, {kind} {b}, <{len(places)} x i32> <{mask}>')
+        kind, mask = _wide(width), ', '.join(f'i32 {x}' for x in places)
+        mask_kind = _wide(len(places), 'i32')
+        return self.emit(f'shufflevector {kind} {a}, {kind} {b}, {mask_kind} <{mask}>')
 
     def place(self, base: str, index: str) -> str:
         """Return a pointer to an element of an array."""
         return self.emit(f'getelementptr double, ptr {base}, i64 {index}')
 
     def load(self, base: str, index: str, width: int) -> str:
-        kind = vector(width)
-        return self.emit(f'load {kind}, ptr {self.place(base, index)}, align 8')
+        return self.emit(f'load {_wide(width)}, ptr {self.place(base, index)}, align 8')
 
     def store(self, value: str, base: str, index: str, width: int) -> None:
         where = self.place(base, index)
-        self.lines.append(f'  store {vector(width)} {value}, ptr {where}, align 8')
+        self.lines.append(f'  store {_wide(width)} {value}, ptr {where}, align 8')
 
     def prefetch(self, row: str, column: str, blocks: int) -> None:
         """Prefetch the memory that a later block of states reads or writes here."""
@@ -404,7 +408,7 @@ class _Rows:
 
     def scatter(self, width: int, column: str, label: str) -> None:
         """Move some columns from vectors to rows."""
-        kind = vector(width, 'i32')
+        kind = _wide(width, 'i32')
         entry = self.emit(f'getelementptr i32, ptr %table, i64 {column}')
         places = self.emit(f'load {kind}, ptr {entry}, align 4')
         if width == self.lanes and width > 1:
@@ -420,9 +424,7 @@ class _Rows:
         columns = []
         states = vector(self.lanes)
         for k in range(width):
-            place = places
-            if width > 1:
-                place = self.emit(f'extractelement {kind} {places}, i64 {k}')
+            place = self.emit(f'extractelement {kind} {places}, i64 {k}')
             offset = self.emit(f'zext i32 {place} to i64')
             where = self.emit(f'getelementptr i8, ptr %vectors, i64 {offset}')
             columns.append(self.emit(f'load {states}, ptr {where}, align {8 * self.lanes}'))
@@ -437,16 +439,8 @@ class _Rows:
 
     def transposed(self, rows: list[str], width: int) -> list[str]:
         """Return the columns of some rows of one width."""
-        lanes = self.lanes
-        if width == 1:
-            column = 'undef'
-            for lane, value in enumerate(rows):
-                column = self.emit(
-                    f'insertelement {vector(lanes)} {column}, double {value}, i64 {lane}'
-                )
-            return [column]
         # Concatenated: row i, row i + width, ...
-        for size in _doublings(width, lanes):
+        for size in _doublings(width, self.lanes):
             pairs = [
                 (rows[first + i], rows[first + width + i])
                 for first in range(0, len(rows), 2 * width)
@@ -457,12 +451,8 @@ class _Rows:
 
     def transposed_back(self, columns: list[str], width: int) -> list[str]:
         """Return the rows of columns."""
-        lanes = self.lanes
-        if width == 1:
-            kind = vector(lanes)
-            return [self.emit(f'extractelement {kind} {columns[0]}, i64 {i}') for i in range(lanes)]
         rows = self.squares(columns, width)
-        for size in reversed(_doublings(width, lanes)):
+        for size in reversed(_doublings(width, self.lanes)):
             halves = [list(range(size)), list(range(size, 2 * size))]
             rows = [
                 self.shuffle(x, 'undef', 2 * size, half)
@@ -476,19 +466,14 @@ class _Rows:
         """Transpose each square of a width within vectors that hold several squares."""
         lanes, step = self.lanes, 1
         while step < width:
+            low = [lanes + x - step if x & step else x for x in range(lanes)]
+            high = [lanes + x if x & step else x + step for x in range(lanes)]
             swapped = list(rows)
             for i in range(width):
                 if not i & step:
-                    low, high = [], []
-                    for lane in range(lanes):
-                        if not lane & step:
-                            low.append(lane)
-                            high.append(lane + step)
-                        else:
-                            low.append(lanes + lane - step)
-                            high.append(lanes + lane)
-                    swapped[i] = self.shuffle(rows[i], rows[i + step], lanes, low)
-                    swapped[i + step] = self.shuffle(rows[i], rows[i + step], lanes, high)
+                    pair = rows[i], rows[i + step]
+                    swapped[i] = self.shuffle(*pair, lanes, low)
+                    swapped[i + step] = self.shuffle(*pair, lanes, high)
             rows = swapped
             step *= 2
         return rows

@@ -24,7 +24,7 @@ from dynamics_ros.kernels.graph.operations import INPUT
 from dynamics_ros.kernels.graph.trace import UNIT_QUATERNION_TOLERANCE, Trace, Variable
 from dynamics_ros.kernels.llvm import line as llvm_line
 from dynamics_ros.kernels.llvm import runtime as llvm_runtime
-from dynamics_ros.kernels.llvm.dialect import (
+from dynamics_ros.kernels.llvm.line import (
     ANY_PROCESSOR,
     Target,
     constant,
