@@ -147,6 +147,7 @@ class BaseEstimator:
         feet: frames of the feet.
         foot_radius: radius of spherical feet [m].
         imu_frame: frame of the IMU.
+        stamp: stamp of the newest sample of the IMU [ns]; 0 without one.
         waiting: why there is no estimate; '' if there is one.
 
     ``robot`` may be exchanged for one with the same joints, and ``foot_radius`` may be changed.
@@ -195,15 +196,10 @@ class BaseEstimator:
         self._H = H
         self.reset()
 
-    @property
-    def stamp(self) -> int:
-        """Stamp of the newest sample of the IMU [ns]; 0 without one."""
-        return self._stamp
-
     def reset(self) -> None:
         """Forget everything; the filter starts again with the next samples."""
         self.waiting = 'no sample of the IMU yet'
-        self._stamp = 0
+        self.stamp = 0
         self._first: deque[tuple[int, Array, Array]] = deque()
         self._started = False
         self._corrected = self._slipped = 0
@@ -231,13 +227,13 @@ class BaseEstimator:
             if np.abs(vector).max() > most:
                 expected = f'at most {most:g}, in rad/s or m/s^2'
                 raise InvalidArgumentError(name, f'{np.abs(vector).max():g}', expected)
-        elapsed = stamp - self._stamp
-        if self._stamp and abs(elapsed) > MAX_GAP:
+        elapsed = stamp - self.stamp
+        if self.stamp and abs(elapsed) > MAX_GAP:
             self.reset()
             self.waiting = 'the IMU paused or its clock was set'
-        elif self._stamp and elapsed <= 0:
+        elif self.stamp and elapsed <= 0:
             return
-        self._stamp = stamp
+        self.stamp = stamp
         if self._started:
             self._integrate(w, f, 1e-9 * elapsed)
         else:
@@ -269,19 +265,20 @@ class BaseEstimator:
         placed = self.robot.forward_kinematics(self._q, list(self.feet))
         places = (placed[:, :3, 3] - self._p_BI) @ self._R_BI
         turns = self._R_BI.T @ placed[:, :3, :3]
-        if not self._stamp:
+        if not self.stamp:
             return None
-        if abs(stamp - self._stamp) > MAX_GAP:
+        if abs(stamp - self.stamp) > MAX_GAP:
             self.waiting = (
-                f'joint states and IMU are {1e-9 * (stamp - self._stamp):+.2f} s apart; expected '
+                f'joint states and IMU are {1e-9 * (stamp - self.stamp):+.2f} s apart; expected '
                 'at most 0.1 s'
             )
             return None
         if not self._started:
-            if self._stamp - self._first[0][0] < START or not standing.any():
+            if self.stamp - self._first[0][0] < START or not standing.any():
                 self.waiting = 'the robot has to stand on a foot for 0.1 s'
                 return None
-            force, g = np.mean([f for *_, f in self._first], axis=0), np.linalg.norm(self._gravity)
+            force = np.mean([f for *_, f in self._first], axis=0)
+            g = float(np.linalg.norm(self.robot.model.gravity.array()))
             if abs(np.linalg.norm(force) / g - 1.0) > LEVEL:
                 size = f'{np.linalg.norm(force):.2f} m/s^2'
                 self.waiting = f'the specific force is {size}; expected about {g:.2f} at rest'
@@ -289,18 +286,14 @@ class BaseEstimator:
             self._start(force / np.linalg.norm(force), places[standing])
         self.waiting = ''
         self._roll(turns)
-        if self._stamp - self._corrected >= SPACING or (standing != self._standing).any():
-            elapsed, self._corrected = self._stamp - self._corrected, self._stamp
+        if self.stamp - self._corrected >= SPACING or (standing != self._standing).any():
+            elapsed, self._corrected = self.stamp - self._corrected, self.stamp
             self._correct(places, standing, 1e-9 * elapsed)
             if self._slipped > 2 or not np.isfinite(self._P).all():
                 self.reset()
                 self.waiting = 'the feet contradict the IMU: the estimate starts anew at rest'
                 return None
         return self.estimate()
-
-    @property
-    def _gravity(self) -> Array:
-        return self.robot.model.gravity.array()
 
     def _start(self, up: Array, places: Array) -> None:
         """Start at rest, level by the direction of the force, above the lowest foot that stands."""
@@ -327,13 +320,14 @@ class BaseEstimator:
         # A blow is sampled badly: between two readings the force may have been either.
         change = max(float(np.linalg.norm(f - self._force)) - BLOW, 0.0)
         self._rate, self._force, self._rate_variance = w, f, GYROSCOPE**2 / dt
+        gravity = self.robot.model.gravity.array()
         (rate, force), R, size = np.split(np.r_[w, f] - self._biases, 2), self._R, len(self._P)
         # The error: xi' = A xi + Ad w.
         Ad = np.zeros((size, 6))
         Ad[ROTATION, :3] = Ad[VELOCITY, 3:] = R
         Ad[3:-6, :3] = (self._X @ SKEW @ R).swapaxes(0, 1).reshape(-1, 3)
         A = np.zeros((size, size))
-        A[VELOCITY, ROTATION], A[POSITION, VELOCITY] = self._gravity @ SKEW, np.eye(3)
+        A[VELOCITY, ROTATION], A[POSITION, VELOCITY] = gravity @ SKEW, np.eye(3)
         A[:, -6:] = -Ad
         F = np.eye(size) + dt * A
         F[POSITION, ROTATION] += 0.5 * dt * dt * A[VELOCITY, ROTATION]
@@ -343,7 +337,7 @@ class BaseEstimator:
         walk = np.r_[[0.0] * 3, SLIP * self._standing, GYROSCOPE_DRIFT, ACCELEROMETER_DRIFT]
         self._P.flat[:: size + 1] += dt * np.repeat(walk * walk, 3)
         half = Rotation.from_rotvec(0.5 * dt * rate).as_matrix()
-        acceleration = R @ half @ force + self._gravity
+        acceleration = R @ half @ force + gravity
         self._X[1] += dt * self._X[0] + 0.5 * dt * dt * acceleration
         self._X[0] += dt * acceleration
         self._R = R @ half @ half

@@ -127,13 +127,13 @@ class ContactMessages:
         """
         pipeline, report = self._pipeline, external.report
         self._q[:], self._torques[:] = state.q, external.values
-        pipeline.detector.write_thresholds(self._thresholds)
+        self._thresholds[:] = pipeline.detector.thresholds
         point_known = location is not None and location.known
         self._flags[:] = report.state, point_known, report.collision_latched
         self._offset[:] = pipeline.tare.offset
         self._write_location(location)
         if self.has_wrenches:
-            pipeline.prepare_wrenches(state)
+            pipeline.estimator.prepare_step(*pipeline.noise_at(state))
         if self._has_feet and pipeline.feet is not None:
             self._v[:] = state.v
             self._tau[:] = pipeline.observer.torque_on_bodies(state.q, state.v, state.effort)

@@ -77,11 +77,12 @@ class Samples:
 
     def add(self, sample: tuple[Any, ...]) -> bool:
         """Adds a sample, which replaces one of the same stamp; returns False if it is older."""
-        if sample[0] < self.stamp:
+        last = self.stamp
+        if sample[0] < last:
             return False
-        if self.stamp == LONG_AGO:
+        if last == LONG_AGO:
             self.samples.clear()
-        if sample[0] == self.stamp:
+        elif sample[0] == last:
             self.samples.pop()
         self.samples.append(sample)
         self.old = 0

@@ -139,24 +139,19 @@ def check_odometry(odometry: OdometryValues, names: Sequence[str]) -> None:
         raise InvalidArgumentError('odom.header.stamp', given, 'less than a second')
 
 
-def floating_base(pose: PoseValues, name: str) -> Array:
-    """Returns the coordinates (7) of a floating base: position, quaternion.
+def base_of(pose: PoseValues, name: str, *, planar: bool) -> Array:
+    """Returns the coordinates of a moving base.
 
-    Raises:
-        InvalidArgumentError: the pose is invalid.
-    """
-    position = finite_numbers(pose.position, f'{name}.position')
-    return np.array([*position, *unit_quaternion(pose.orientation, f'{name}.orientation')])
-
-
-def planar_base(pose: PoseValues, name: str) -> Array:
-    """Returns the coordinates (3) of a planar base: x, y, angle about z.
+    They are position and quaternion (7) of a floating one, and x, y and the angle about z (3) of a
+    planar one.
 
     Raises:
         InvalidArgumentError: the pose is invalid, or outside the plane.
     """
-    x, y, z, w = unit_quaternion(pose.orientation, f'{name}.orientation')
     position = finite_numbers(pose.position, f'{name}.position')
+    x, y, z, w = unit_quaternion(pose.orientation, f'{name}.orientation')
+    if not planar:
+        return np.array([*position, x, y, z, w])
     if abs(position[2]) > UNIT_LENGTH_TOLERANCE or math.hypot(x, y) > UNIT_LENGTH_TOLERANCE:
         raise InvalidArgumentError(name, 'the pose leaves the x-y plane', 'a pose of a planar base')
     return np.array([position[0], position[1], 2.0 * math.atan2(z, w)])

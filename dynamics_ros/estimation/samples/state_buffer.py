@@ -43,9 +43,8 @@ from .reports import (
     PoseValues,
     RefusedMessage,
     Stamps,
+    base_of,
     check_odometry,
-    floating_base,
-    planar_base,
 )
 from .robot_state import RobotState
 
@@ -432,7 +431,7 @@ class StateBuffer:
 
     def base_coordinates(self, pose: PoseValues, name: str) -> Array:
         """Returns the coordinates of the root joint for a pose of the root link."""
-        return planar_base(pose, name) if self._base_nq == 3 else floating_base(pose, name)
+        return base_of(pose, name, planar=self._base_nq == 3)
 
     def base_velocity(self, twist: Array) -> Array:
         """Returns the velocity of the root joint for a twist (6) in the root link's frame."""
