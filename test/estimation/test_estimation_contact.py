@@ -135,11 +135,6 @@ class TestContactState:
             detector = ContactDetector(robot, 0.5, 1000.0, debounce=0.0)
             assert update(detector, 0, J.T @ torque_about_the_axis).link == link
 
-    def test_stamps_of_numpy_are_taken(self, robot):
-        detector = ContactDetector(robot, 0.5, 1000.0, debounce=0.0)
-        stamps, torque = np.arange(3) * MILLISECOND, np.zeros(robot.nv)
-        assert [update(detector, stamp, torque).link for stamp in stamps] == [''] * 3
-
     @pytest.mark.parametrize(
         ('argument', 'settings'),
         [

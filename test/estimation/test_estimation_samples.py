@@ -19,7 +19,6 @@ from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation import SampleFilter
 from dynamics_ros.estimation.samples.publishers import (
-    ALIGNED,
     DEPTH,
     MAX_MISSED,
     BaseSample,
@@ -157,12 +156,11 @@ ALL = np.arange(4)
 SLOPE, OFFSET = np.array([1.0, -2.0, 0.5, 3.0]), np.array([0.1, 0.2, 0.3, 0.4])
 JOINTS = tuple('abcd')
 CHAIN = ''.join(
-    f'<link name="l{i + 1}"><inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" '
-    f'iyz="0" izz="1"/></inertial></link><joint name="{name}" type="continuous"><parent '
-    f'link="l{i}"/><child link="l{i + 1}"/><axis xyz="0 1 0"/></joint>'
-    for i, name in enumerate(JOINTS)
+    f'<link name="{name}"/><joint name="{name}" type="prismatic"><parent link="base"/>'
+    f'<child link="{name}"/><limit lower="-9" upper="9" effort="9" velocity="9"/></joint>'
+    for name in JOINTS
 )
-CHAIN = f'<robot name="chain"><link name="l0"/>{CHAIN}</robot>'
+CHAIN = f'<robot name="chain"><link name="base"/>{CHAIN}</robot>'
 NOTHING = np.zeros(0)
 
 
@@ -196,13 +194,11 @@ def publisher(*samples: tuple[int, float]) -> Publisher:
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=60), st.integers(-5, 35))
 def test_values_are_those_of_the_newest_samples_whatever_their_order(stamps, time):
-    source, kept = publisher(), []
+    source, known = publisher(*((stamp, float(stamp)) for stamp in stamps)), [-1]
     for stamp in stamps:
-        assert source.add((stamp, np.array([float(stamp)]))) == (stamp >= max([-1, *kept]))
-        if stamp > max([-1, *kept]):
-            kept.append(stamp)
-    known = kept[-DEPTH:]
-    assert_allclose(source.at(time), np.clip(time, known[0], known[-1]), atol=1e-12)
+        known += [stamp] * (stamp > known[-1])
+    first = known[1:][-DEPTH:][0]
+    assert_allclose(source.at(time), np.clip(time, first, known[-1]), atol=1e-12)
 
 
 def test_numbers_as_large_as_there_are_do_not_overflow_in_between():
@@ -225,13 +221,8 @@ def test_of_one_publisher_what_is_late_is_dropped_and_all_else_answered(offsets)
     assert_allclose(state.q, truth(state.time))
 
 
-@pytest.mark.parametrize('others', [[], [JOINTS], [JOINTS[::-1], JOINTS[1::-1]]])
-def test_one_message_of_long_ago_is_dropped_and_three_in_a_row_are_a_clock_set_back(others):
+def test_one_message_of_long_ago_is_dropped_and_three_in_a_row_are_a_clock_set_back():
     buffer = new_buffer()
-    for k, names in enumerate(others):
-        # Publishers that have stopped, whose values are old all the same.
-        position = truth(START + k)[: len(names)]
-        buffer.update(JointValues(*divmod(START + k, 10**9), names, position, NOTHING, NOTHING))
     tell(buffer, START + 5)
     old = START - 2 * JUMP_NS
     for _ in range(5):
@@ -260,16 +251,12 @@ def test_a_clock_of_one_publisher_that_is_set_back_is_taken_for_that_publisher()
     assert buffer.jumps == 1
 
 
-@pytest.mark.parametrize('count', [10, 100])
-def test_of_ever_other_names_the_last_values_are_known(count):
-    """However many publishers there are, memory is bounded and recent values stay."""
+def test_of_ever_other_names_the_last_values_are_known():
     buffer = new_buffer()
-    for k in range(count):
-        names = (*JOINTS, f'other_{k}')
-        values = np.append(truth(START + k), 0.0), NOTHING, NOTHING
-        buffer.update(JointValues(*divmod(START + k, 10**9), names, *values))
-        tell(buffer, START + k, LEFT)
-        assert_allclose(buffer.state().q, truth(START + k))
+    for k in range(100):
+        names, values = (*JOINTS, f'other_{k}'), np.full(5, float(k))
+        buffer.update(JointValues(k, 0, names, values, NOTHING, NOTHING))
+        assert buffer.state().q.tolist() == [float(k)] * 4
 
 
 # --- two publishers ------------------------------------------------------------------------------
@@ -353,8 +340,6 @@ def test_a_publisher_whose_values_are_partly_unknown_is_still_that_publisher():
             if state is not None and k > 20:
                 moments.append(state.time)
                 assert_allclose(state.q, 1e-9 * (state.time - START), atol=1e-12)
-                absent = [JOINTS.index(name) for name in state.effort_missing]
-                assert not state.effort[absent].any()
     assert len(moments) > 750
     assert set(np.diff(moments)) == {MS // 2}
 
@@ -377,32 +362,12 @@ def test_a_base_is_carried_to_the_moment_by_its_twist(millis):
     assert v.tolist() == [2.0]
 
 
-def test_a_base_is_carried_no_further_than_its_odometry_can_be_believed():
-    q, _ = moving_base(0).at(50 * ALIGNED)
-    assert_allclose(q, [2e-9 * ALIGNED])
-
-
-def test_a_twist_between_two_samples_is_interpolated():
-    base = MovingBase(lambda q, change: q + change)
-    base.add(BaseSample(0, np.zeros(1), np.array([1.0])))
-    base.add(BaseSample(10 * MS, np.zeros(1), np.array([3.0])))
-    assert base.at(5 * MS)[1].tolist() == [2.0]
-    assert base.at(20 * MS)[1].tolist() == [3.0]
-    assert base.at(-MS)[1].tolist() == [1.0]
-
-
 def test_late_odometry_is_dropped_and_counted_until_it_goes_on_so():
-    robot = Robot.from_urdf(CHAIN, root_joint='floating', backend='python')
-    buffer = StateBuffer(robot, (), 1.0)
-
-    def told(stamp: int) -> int:
-        pose = PoseValues((0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0))
-        message = OdometryValues(*divmod(stamp, 10**9), 'odom', 'l0', pose, (0.0,) * 6)
-        buffer.update_base(message, ['l0'])
-        return buffer.base.stamp
-
-    assert told(START) == START
-    assert told(START - MS) == START
-    assert buffer.dropped == 1
-    old = START - 2 * JUMP_NS
-    assert [told(old) for _ in range(MIN_OLD_MESSAGES)] == [START] * (MIN_OLD_MESSAGES - 1) + [old]
+    buffer = StateBuffer(Robot.from_urdf(CHAIN, root_joint='floating', backend='python'), (), 1.0)
+    pose, old, newest = PoseValues((0.0,) * 3, (0.0, 0.0, 0.0, 1.0)), START - 2 * JUMP_NS, []
+    for stamp in (START, START - MS, *[old] * MIN_OLD_MESSAGES):
+        message = OdometryValues(*divmod(stamp, 10**9), 'odom', 'base', pose, (0.0,) * 6)
+        buffer.update_base(message, ['base'])
+        newest.append(buffer.base.stamp)
+    assert newest == [START] * (1 + MIN_OLD_MESSAGES) + [old]
+    assert buffer.dropped == MIN_OLD_MESSAGES
