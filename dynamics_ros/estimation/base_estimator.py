@@ -24,7 +24,7 @@ from scipy.spatial.transform import Rotation
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.arguments import check_not_negative, finite_vector
 
-from .legged import FootContactEstimator
+from .legged import FootContactEstimator, feet_of
 from .observers import MomentumObserver
 from .wrench import frame_list
 
@@ -82,6 +82,12 @@ SLIP, FOOT_POSITION = 0.01, 0.003
 
 ROTATION, VELOCITY, POSITION = slice(0, 3), slice(3, 6), slice(6, 9)
 """Entries of the error; then come the feet, and the biases of gyroscope and accelerometer."""
+
+RATE = slice(-6, -3)
+"""Entries of the bias of the gyroscope."""
+
+SKEW = np.cross(np.eye(3), np.eye(3)[:, np.newaxis]).swapaxes(1, 2)
+"""(3, 3, 3) (v @ SKEW) @ u is v x u."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +147,7 @@ class BaseEstimator:
         feet: frames of the feet.
         foot_radius: radius of spherical feet [m].
         imu_frame: frame of the IMU.
+        stamp: stamp of the newest sample of the IMU [ns]; 0 without one.
         waiting: why there is no estimate; '' if there is one.
 
     ``robot`` may be exchanged for one with the same joints, and ``foot_radius`` may be changed.
@@ -167,13 +174,7 @@ class BaseEstimator:
             InvalidArgumentError: a robot without a floating base, an IMU on another link, or a
                 value out of range.
         """
-        model = robot.model
-        if model.root_joint != 'floating':
-            problem = f'its root joint is {model.root_joint}'
-            raise InvalidArgumentError('robot', problem, "root_joint='floating'")
-        self.feet = tuple(frame_list(robot, 'feet', feet))
-        if not self.feet or len(set(self.feet)) < len(self.feet):
-            raise InvalidArgumentError('feet', repr(self.feet), 'distinct frames, at least one')
+        self.feet = feet_of(robot, 'feet', feet)
         check_not_negative('foot_radius', foot_radius)
         frame_list(robot, 'imu_frame', [imu_frame])
         root = robot.neutral()
@@ -187,25 +188,22 @@ class BaseEstimator:
         self.robot, self.foot_radius = robot, float(foot_radius)
         self._R_BI, self._p_BI = placed[:3, :3], placed[:3, 3]
         self._q, self.imu_frame = root, imu_frame
+        # Of the position of each foot in the frame of the IMU: H xi.
         n = len(self.feet)
-        self._feet_rows = [slice(9 + 3 * i, 12 + 3 * i) for i in range(n)]
-        self._gyroscope, self._accelerometer = slice(9 + 3 * n, 12 + 3 * n), slice(12 + 3 * n, None)
+        H = np.zeros((n, 3, 15 + 3 * n))
+        H[..., POSITION] = -np.eye(3)
+        H[..., 9:-6] = np.eye(3 * n).reshape(n, 3, 3 * n)
+        self._H = H
         self.reset()
-
-    @property
-    def stamp(self) -> int:
-        """Stamp of the newest sample of the IMU [ns]; 0 without one."""
-        return self._stamp
 
     def reset(self) -> None:
         """Forget everything; the filter starts again with the next samples."""
         self.waiting = 'no sample of the IMU yet'
-        self._stamp = 0
+        self.stamp = 0
         self._first: deque[tuple[int, Array, Array]] = deque()
         self._started = False
         self._corrected = self._slipped = 0
-        self._slides = np.zeros(len(self.feet), dtype=bool)
-        self._standing = np.zeros(len(self.feet), dtype=bool)
+        self._slides = self._standing = np.zeros(len(self.feet), dtype=bool)
         self._turned: Array | None = None
 
     def add_imu(self, stamp: int, angular_velocity: ArrayLike, specific_force: ArrayLike) -> None:
@@ -229,13 +227,13 @@ class BaseEstimator:
             if np.abs(vector).max() > most:
                 expected = f'at most {most:g}, in rad/s or m/s^2'
                 raise InvalidArgumentError(name, f'{np.abs(vector).max():g}', expected)
-        elapsed = stamp - self._stamp
-        if self._stamp and abs(elapsed) > MAX_GAP:
+        elapsed = stamp - self.stamp
+        if self.stamp and abs(elapsed) > MAX_GAP:
             self.reset()
             self.waiting = 'the IMU paused or its clock was set'
-        elif self._stamp and elapsed <= 0:
+        elif self.stamp and elapsed <= 0:
             return
-        self._stamp = stamp
+        self.stamp = stamp
         if self._started:
             self._integrate(w, f, 1e-9 * elapsed)
         else:
@@ -267,19 +265,20 @@ class BaseEstimator:
         placed = self.robot.forward_kinematics(self._q, list(self.feet))
         places = (placed[:, :3, 3] - self._p_BI) @ self._R_BI
         turns = self._R_BI.T @ placed[:, :3, :3]
-        if not self._stamp:
+        if not self.stamp:
             return None
-        if abs(stamp - self._stamp) > MAX_GAP:
+        if abs(stamp - self.stamp) > MAX_GAP:
             self.waiting = (
-                f'joint states and IMU are {1e-9 * (stamp - self._stamp):+.2f} s apart; expected '
+                f'joint states and IMU are {1e-9 * (stamp - self.stamp):+.2f} s apart; expected '
                 'at most 0.1 s'
             )
             return None
         if not self._started:
-            if self._stamp - self._first[0][0] < START or not standing.any():
+            if self.stamp - self._first[0][0] < START or not standing.any():
                 self.waiting = 'the robot has to stand on a foot for 0.1 s'
                 return None
-            force, g = np.mean([f for *_, f in self._first], axis=0), np.linalg.norm(self._gravity)
+            force = np.mean([f for *_, f in self._first], axis=0)
+            g = float(np.linalg.norm(self.robot.model.gravity.array()))
             if abs(np.linalg.norm(force) / g - 1.0) > LEVEL:
                 size = f'{np.linalg.norm(force):.2f} m/s^2'
                 self.waiting = f'the specific force is {size}; expected about {g:.2f} at rest'
@@ -287,20 +286,14 @@ class BaseEstimator:
             self._start(force / np.linalg.norm(force), places[standing])
         self.waiting = ''
         self._roll(turns)
-        if self._stamp - self._corrected >= SPACING or (standing != self._standing).any():
-            elapsed, self._corrected = self._stamp - self._corrected, self._stamp
+        if self.stamp - self._corrected >= SPACING or (standing != self._standing).any():
+            elapsed, self._corrected = self.stamp - self._corrected, self.stamp
             self._correct(places, standing, 1e-9 * elapsed)
             if self._slipped > 2 or not np.isfinite(self._P).all():
                 self.reset()
                 self.waiting = 'the feet contradict the IMU: the estimate starts anew at rest'
                 return None
         return self.estimate()
-
-    @property
-    def _gravity(self) -> Array:
-        return self.robot.model.gravity.array()
-
-    # --- the filter -----------------------------------------------------------------------------
 
     def _start(self, up: Array, places: Array) -> None:
         """Start at rest, level by the direction of the force, above the lowest foot that stands."""
@@ -312,11 +305,10 @@ class BaseEstimator:
         x = forward - (forward @ up) * up
         x = x / np.linalg.norm(x)
         self._R = np.array([x, np.cross(up, x), up])
-        self._v = np.zeros(3)
-        height = self.foot_radius - (places @ self._R.T)[:, 2].min()
-        self._p = self._R @ self._R_BI.T @ self._p_BI
-        self._p[2] = height
-        self._d = np.tile(self._p, (len(self.feet), 1))
+        p = self._R @ self._R_BI.T @ self._p_BI
+        p[2] = self.foot_radius - (places @ self._R.T)[:, 2].min()
+        # Velocity and position of the frame of the IMU, positions of the feet.
+        self._X = np.array([np.zeros(3), p, *[p] * len(self.feet)])
         self._biases = np.zeros(6)
         deviations = [0.1, 0.1, 1e-4, *[0.3] * 3, *[1e-3] * 3]
         feet, biases = [1.0] * (3 * len(self.feet)), [0.02] * 3 + [0.1] * 3
@@ -328,37 +320,26 @@ class BaseEstimator:
         # A blow is sampled badly: between two readings the force may have been either.
         change = max(float(np.linalg.norm(f - self._force)) - BLOW, 0.0)
         self._rate, self._force, self._rate_variance = w, f, GYROSCOPE**2 / dt
-        rate, force = w - self._biases[:3], f - self._biases[3:]
-        R, v, p = self._R, self._v, self._p
-        size = len(self._P)
+        gravity = self.robot.model.gravity.array()
+        (rate, force), R, size = np.split(np.r_[w, f] - self._biases, 2), self._R, len(self._P)
         # The error: xi' = A xi + Ad w.
-        A = np.zeros((size, size))
-        A[VELOCITY, ROTATION] = _skew(self._gravity)
-        A[POSITION, VELOCITY] = np.eye(3)
         Ad = np.zeros((size, 6))
-        for rows, vector in zip(
-            (VELOCITY, POSITION, *self._feet_rows), (v, p, *self._d), strict=True
-        ):
-            Ad[rows, :3] = _skew(vector) @ R
         Ad[ROTATION, :3] = Ad[VELOCITY, 3:] = R
-        A[:, self._gyroscope], A[:, self._accelerometer] = -Ad[:, :3], -Ad[:, 3:]
+        Ad[3:-6, :3] = (self._X @ SKEW @ R).swapaxes(0, 1).reshape(-1, 3)
+        A = np.zeros((size, size))
+        A[VELOCITY, ROTATION], A[POSITION, VELOCITY] = gravity @ SKEW, np.eye(3)
+        A[:, -6:] = -Ad
         F = np.eye(size) + dt * A
         F[POSITION, ROTATION] += 0.5 * dt * dt * A[VELOCITY, ROTATION]
-        self._P = F @ self._P @ F.T
-        Ad[:, :3] *= GYROSCOPE
-        Ad[:, 3:] *= ACCELEROMETER
-        self._P += dt * (Ad @ Ad.T)
+        Ad *= np.repeat([GYROSCOPE, ACCELEROMETER], 3)
+        self._P = F @ self._P @ F.T + dt * (Ad @ Ad.T)
         self._P[VELOCITY, VELOCITY] += (dt * change) ** 2 * np.eye(3)
-        walk = np.zeros(size)
-        for rows, stands in zip(self._feet_rows, self._standing, strict=True):
-            walk[rows] = SLIP if stands else 0.0
-        walk[self._gyroscope] = GYROSCOPE_DRIFT
-        walk[self._accelerometer] = ACCELEROMETER_DRIFT
-        self._P.flat[:: size + 1] += dt * walk * walk
+        walk = np.r_[[0.0] * 3, SLIP * self._standing, GYROSCOPE_DRIFT, ACCELEROMETER_DRIFT]
+        self._P.flat[:: size + 1] += dt * np.repeat(walk * walk, 3)
         half = Rotation.from_rotvec(0.5 * dt * rate).as_matrix()
-        acceleration = R @ half @ force + self._gravity
-        self._p = p + dt * v + 0.5 * dt * dt * acceleration
-        self._v = v + dt * acceleration
+        acceleration = R @ half @ force + gravity
+        self._X[1] += dt * self._X[0] + 0.5 * dt * dt * acceleration
+        self._X[0] += dt * acceleration
         self._R = R @ half @ half
 
     def _roll(self, turns: Array) -> None:
@@ -369,87 +350,62 @@ class BaseEstimator:
             return
         for i in np.flatnonzero(self._standing):
             phi = Rotation.from_matrix(turned[i] @ before[i].T).as_rotvec()
-            self._d[i] += self.foot_radius * np.cross(phi, UP)
+            self._X[2 + i] += self.foot_radius * np.cross(phi, UP)
 
     def _correct(self, places: Array, standing: Mask, elapsed: float) -> None:
         """Correct by the places of the feet (n, 3) in the frame of the IMU, after a time [s]."""
-        before, self._standing = self._standing, standing
-        self._slides &= standing
-        deviation = FOOT_POSITION**2
-        for i in np.flatnonzero(standing & ~before).tolist():
-            self._put_down(i, places[i], deviation)
-        used = np.flatnonzero(standing & before).tolist()
-        if not used:
+        R, X, H = self._R, self._X, self._H
+        noise = FOOT_POSITION**2 * np.eye(3)
+        known, slid, self._standing = standing & self._standing, self._slides, standing
+        placed = places @ R.T + X[1]
+        z = placed - X[2:]
+        S = H @ self._P @ H.swapaxes(1, 2) + noise
+        far = (z * np.linalg.solve(S, z[..., np.newaxis])[..., 0]).sum(axis=1) > OUTLIER
+        fast = np.linalg.norm(z, axis=1) > SLIDING * elapsed
+        self._slides = known & np.where(slid, fast, far)
+        used = known & ~slid & ~far
+        # Forward kinematics say where another foot stands.
+        for i in np.flatnonzero(standing & ~used).tolist():
+            rows = slice(9 + 3 * i, 12 + 3 * i)
+            X[2 + i] = placed[i]
+            self._P[rows] = self._P[POSITION]
+            self._P[:, rows] = self._P[:, POSITION]
+            self._P[rows, rows] = self._P[POSITION, POSITION] + noise
+        if not known.any():
             return
-        z = (places[used] @ self._R.T + self._p) - self._d[used]
-        rows = []
-        for k, i in enumerate(used):
-            H = np.zeros((3, len(self._P)))
-            H[:, POSITION], H[:, self._feet_rows[i]] = -np.eye(3), np.eye(3)
-            S = H @ self._P @ H.T + deviation * np.eye(3)
-            if self._slides[i]:
-                self._slides[i] = np.linalg.norm(z[k]) > SLIDING * elapsed
-                self._put_down(i, places[i], deviation)
-            elif z[k] @ np.linalg.solve(S, z[k]) > OUTLIER:
-                self._slides[i] = True
-                self._put_down(i, places[i], deviation)
-            else:
-                rows.append((H, z[k]))
-        self._slipped = 0 if rows or not self._slides[used].all() else self._slipped + 1
-        if not rows:
+        self._slipped = self._slipped + 1 if self._slides[known].all() else 0
+        if not used.any():
             return
-        H, error = np.vstack([H for H, _ in rows]), np.concatenate([one for _, one in rows])
+        H = H[used].reshape(-1, len(self._P))
         PH = self._P @ H.T
-        K = np.linalg.solve(H @ PH + deviation * np.eye(len(H)), PH.T).T
+        K = np.linalg.solve(H @ PH + noise[0, 0] * np.eye(len(H)), PH.T).T
         self._P -= K @ PH.T
         self._P = 0.5 * (self._P + self._P.T)
-        self._apply(K @ error)
-
-    def _put_down(self, i: int, place: Array, variance: float) -> None:
-        """Let foot i stand where forward kinematics say that it is."""
-        rows = self._feet_rows[i]
-        self._d[i] = self._R @ place + self._p
-        self._P[rows] = self._P[POSITION]
-        self._P[:, rows] = self._P[:, POSITION]
-        self._P[rows, rows] = self._P[POSITION, POSITION] + variance * np.eye(3)
-
-    def _apply(self, xi: Array) -> None:
-        """Change the state by exp(xi), to second order in a small correction."""
+        # Change the state by exp(xi), to second order in a small correction.
+        xi = K @ z[used].ravel()
         rotation = Rotation.from_rotvec(xi[ROTATION]).as_matrix()
-        self._R = rotation @ self._R
-        self._v = rotation @ self._v + xi[VELOCITY]
-        self._p = rotation @ self._p + xi[POSITION]
-        steps = np.array([xi[rows] for rows in self._feet_rows])
-        self._d = self._d @ rotation.T + steps
+        self._R = rotation @ R
+        self._X = X @ rotation.T + xi[3:-6].reshape(-1, 3)
         self._biases = self._biases + xi[-6:]
 
     def estimate(self) -> BaseEstimate | None:
         """Return pose and twist at the newest sample of the IMU; None before the start."""
         if not self._started:
             return None
-        R_WI, p_WI = self._R, self._p
-        R_IB = self._R_BI.T
-        R = R_WI @ R_IB
-        p = p_WI - R @ self._p_BI
+        R = self._R @ self._R_BI.T
+        p = self._X[1] - R @ self._p_BI
         w = self._R_BI @ (self._rate - self._biases[:3])
-        linear = R.T @ self._v - np.cross(w, self._p_BI)
+        linear = R.T @ self._X[0] - np.cross(w, self._p_BI)
         # Errors in axes of the world: of the position xi_p + xi_R x p, of the velocity xi_v.
         P = self._P
-        J = np.zeros((6, len(P)))
-        J[:3, ROTATION], J[:3, POSITION], J[3:, ROTATION] = -_skew(p), np.eye(3), np.eye(3)
-        T = np.zeros((6, len(P)))
-        T[:3, VELOCITY] = R.T
-        T[:3, self._gyroscope] = -_skew(self._p_BI) @ self._R_BI
-        T[3:, self._gyroscope] = -self._R_BI
-        N = T[:, self._gyroscope]  # of the reading itself
+        J, T = np.zeros((2, 6, len(P)))
+        J[:3, ROTATION], J[:3, POSITION], J[3:, ROTATION] = -(p @ SKEW), np.eye(3), np.eye(3)
+        T[:3, VELOCITY], T[:3, RATE], T[3:, RATE] = R.T, -(self._p_BI @ SKEW), -np.eye(3)
+        T[:, RATE] = T[:, RATE] @ self._R_BI
+        N = T[:, RATE]  # of the reading itself
         return BaseEstimate(
             np.concatenate([p, Rotation.from_matrix(R).as_quat()]),
             np.concatenate([linear, w]),
             J @ P @ J.T,
             T @ P @ T.T + self._rate_variance * N @ N.T,
         )
-
-
-def _skew(v: Array) -> Array:
-    x, y, z = v
-    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])

@@ -4,18 +4,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from operator import attrgetter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
+from dynamics_ros.errors import InvalidArgumentError
 
-from .contact_settings import ContactSettings, EffortSettings, FrictionSettings, WrenchSettings
+from .contact_settings import ContactSettings, EffortSettings, FrictionSettings
 from .effort_model import EffortModel
-from .uncertainty.thresholds import Unexplained, by_effort_limit, sigmas_for_rate
+from .uncertainty.thresholds import Unexplained, by_effort_limit
 
 if TYPE_CHECKING:
     from dynamics_ros.robot import Robot
@@ -38,49 +37,36 @@ COLLISION = 0.2
 """Default collision threshold as a share of the effort limit."""
 
 
-def setting(
-    robot: Robot, values: ContactSettings, name: str, base: float | None = None, share: float = 0.0
-) -> Array:
-    """Expands a setting by its dotted name, see ``per_velocity``.
+SHARES = {'effort.model_error': MODEL_ERROR, 'thresholds.collision': COLLISION}
+"""Empty settings that are a share of the range of the efforts of each joint."""
 
-    An empty one is a share of the range of the efforts of each joint.
+
+def joint_settings(robot: Robot, values: ContactSettings) -> dict[str, Array]:
+    """Returns the settings with an entry per joint as (nv), by dotted name, zero without a default.
+
+    Raises:
+        InvalidArgumentError: the number of entries does not fit the robot.
     """
-    if given := attrgetter(name)(values):
-        return per_velocity(robot, given, name, base)
-    return by_effort_limit(robot, share) if share else np.zeros(robot.nv)
+    rows: dict[str, Array] = {}
+    for group in ('effort', 'unexplained', 'observer', 'thresholds'):
+        for name, given in vars(getattr(values, group)).items():
+            key = f'{group}.{name}'
+            if given == ():
+                share = SHARES.get(key)
+                rows[key] = by_effort_limit(robot, share) if share else np.zeros(robot.nv)
+            elif isinstance(given, tuple):
+                base = 1.0 if name == 'scale' else 0.0 if group == 'unexplained' else None
+                rows[key] = per_velocity(robot, given, key, base)
+    return rows
 
 
-def model_error(robot: Robot, values: ContactSettings) -> Array:
-    """Returns the deviation (nv) of the errors of the model at rest [Nm or N]."""
-    return setting(robot, values, 'effort.model_error', share=MODEL_ERROR)
-
-
-def thresholds_of(robot: Robot, values: ContactSettings, scatter: Array) -> tuple[Array, Array]:
-    """Returns contact and collision thresholds (nv) for the given deviation without contact."""
-    given = values.thresholds
-    contact = contact_sigmas(robot, values) * scatter
-    if given.contact:
-        contact = setting(robot, values, 'thresholds.contact')
-    collision = setting(robot, values, 'thresholds.collision', share=COLLISION)
-    return contact, collision if given.collision else np.maximum(collision, 2.0 * contact)
-
-
-def contact_sigmas(robot: Robot, values: ContactSettings) -> Array:
-    """Returns the contact threshold (nv) in standard deviations."""
-    sigmas, rate = SIGMAS, values.thresholds.false_alarms_per_hour
-    if rate:
-        sigmas = sigmas_for_rate(rate, setting(robot, values, 'observer.gain'))
-    return sigmas * np.maximum(setting(robot, values, 'unexplained.tail'), 1.0)
-
-
-def unexplained(robot: Robot, values: ContactSettings) -> Unexplained | None:
+def unexplained(rows: Mapping[str, Array], values: ContactSettings) -> Unexplained | None:
     """Returns the residual torques in motion; None without a calibration."""
     given = values.unexplained
     if not any((given.speed, given.load, given.reversal, given.standing)):
         return None
-    names = 'speed', 'load', 'reversal', 'standing', 'tail'
-    rows = {name: setting(robot, values, f'unexplained.{name}', base=0.0) for name in names}
-    return Unexplained(constant=np.zeros(robot.nv), **rows)
+    residuals = {name: rows[f'unexplained.{name}'] for name in vars(given)}
+    return Unexplained(constant=np.zeros_like(rows['observer.gain']), **residuals)
 
 
 def adaptation_off(robot: Robot, values: ContactSettings) -> str:
@@ -107,24 +93,6 @@ def effort_model(robot: Robot, effort: EffortSettings, friction: FrictionSetting
         robot, friction_velocity=friction.velocity, includes_gravity=effort.includes_gravity
     )
     return model.with_values(**rows)
-
-
-def wrench_options(robot: Robot, settings: WrenchSettings, frames: Sequence[str]) -> dict[str, Any]:
-    """Returns the arguments of ``WrenchEstimator`` that are settings."""
-    points, axes = settings.reference_points, settings.expressed_in
-    if len(points) not in (0, 3 * len(frames)):
-        raise InvalidArgumentError(
-            'wrench.reference_points',
-            f'{len(points)} numbers',
-            f'{3 * len(frames)}: x y z for each of {len(frames)} frames',
-        )
-    if axes and axes not in (*robot.frame_names, robot.root_frame):
-        raise UnknownFrameError('wrench.expressed_in', axes, robot.frame_names)
-    return {
-        'expressed_in': axes or frames,
-        'reference_points': np.reshape(points, (-1, 3)) if points else None,
-        'force_only': settings.force_only,
-    }
 
 
 def per_velocity(

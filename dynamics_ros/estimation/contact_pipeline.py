@@ -4,9 +4,7 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -30,6 +28,7 @@ from .uncertainty.thresholds import (
     external_torque_noise,
     largest_momentum_noise,
     motion_scales,
+    sigmas_for_rate,
 )
 from .wrench import WrenchEstimate, WrenchEstimator, moving
 
@@ -100,26 +99,27 @@ class ContactPipeline:
         self.joint_names = tuple(robot.joint_v_indices)
         self.joint_indices = index_of([*robot.joint_v_indices.values()])
         self.unavailable_reason = self.warning = ''
-        setting = partial(estimators.setting, robot, values)
+        rows = self._rows = estimators.joint_settings(robot, values)
         noise: dict[str, Any] = {
-            'effort_noise': setting('effort.noise'),
-            'velocity_noise': setting('effort.velocity_noise'),
+            'effort_noise': rows['effort.noise'],
+            'velocity_noise': rows['effort.velocity_noise'],
         }
-        residuals = estimators.unexplained(robot, values)
+        rate = values.thresholds.false_alarms_per_hour
+        sigmas = sigmas_for_rate(rate, rows['observer.gain']) if rate else estimators.SIGMAS
+        # Contact thresholds in standard deviations.
+        self._sigmas = sigmas * np.maximum(rows['unexplained.tail'], 1.0)
+        residuals = estimators.unexplained(rows, values)
         motion = motion_scales(robot)
-        # In a cycle of references, a replaced robot would wait for the garbage collector.
-        weak = weakref.proxy(self)
         self.samples = SampleFilter(
             robot,
             **noise,
-            effort_scale=setting('effort.scale', 1.0),
+            effort_scale=rows['effort.scale'],
             motion=motion,
             max_gap=MAX_GAP,
-            consistent=lambda *states: weak._explains(*states),
         )
         self.estimated_state: RobotState | None = None
         model = estimators.effort_model(robot, values.effort, values.friction)
-        gain, sampling = setting('observer.gain'), values.effort.sampling
+        gain, sampling = rows['observer.gain'], values.effort.sampling
         self.observer = MomentumObserver(robot, gain, effort_model=model, effort_sampling=sampling)
         self.lacking: dict[str, int] = {}
         self._before: RobotState | None = None  # of the last one, while velocities are missing
@@ -127,13 +127,17 @@ class ContactPipeline:
         if not estimators.adaptation_off(robot, values):
             share = values.adaptation.share
             self.adaptation = FrictionAdaptation(model.coulomb, model.stribeck, share)
-        options = estimators.wrench_options(robot, values.wrench, self.frames)
-        self.estimator = WrenchEstimator(robot, self.frames, **noise, **options)
-        # Thresholds reflect the model error only until noise is known.
-        model_error = estimators.model_error(robot, values)
-        self.detector = ContactDetector(
+        self.estimator = WrenchEstimator(
             robot,
-            *estimators.thresholds_of(robot, values, model_error),
+            self.frames,
+            **noise,
+            expressed_in=values.wrench.expressed_in or self.frames,
+            reference_points=values.wrench.reference_points or None,
+            force_only=values.wrench.force_only,
+        )
+        # The thresholds follow from the noise, which ``compile`` computes.
+        self.detector = ContactDetector(
+            *(robot, np.inf, np.inf),
             velocity_term=0.0 if residuals else by_effort_limit(robot, estimators.MOTION_ERROR),
             residuals=residuals,
             velocity_noise=noise['velocity_noise'],
@@ -161,8 +165,10 @@ class ContactPipeline:
             return
         ours, theirs = self.values, other.values
         self._interval, self.measures = other._interval, other.measures
-        if self.samples.inherit(other.samples):
+        if self.samples.continues(other.samples):
+            self.samples = other.samples
             self.estimated_state, self.external = other.estimated_state, other.external
+        self.samples.refused = other.samples.refused
         # Same tree only: the detector stores which link lies behind which joint.
         same_tree = self.robot.body_names == other.robot.body_names
         if same_tree and ours.thresholds == theirs.thresholds:
@@ -197,7 +203,8 @@ class ContactPipeline:
         if self.unavailable_reason:
             self.tare.restart()
             return None
-        accepted = self.samples.take(state, merged=state.ages is not None)
+        merged = state.ages is not None
+        accepted = self.samples.take(state, merged=merged, consistent=self._explains)
         for sample in accepted:
             self.estimated_state, self.external = sample, self._estimate(sample)
         if self.samples.problem:
@@ -293,7 +300,7 @@ class ContactPipeline:
             self.tare.restart()
             self.samples.restart(state)
             self.measures = True
-            self.detector.restart_motion()
+            self.detector.stamp = -1
         if not observer.settled:
             why = 'the observer has not settled since: '
             self.unavailable_reason = Explanation(Reason.OTHER, why, observer.restart)
@@ -373,7 +380,7 @@ class ContactPipeline:
         """
         if not self.wrenches_ready():
             return ()
-        return self.estimator.estimate(state.q, external, *self._noise_at(state, deviation))
+        return self.estimator.estimate(state.q, external, *self.noise_at(state, deviation))
 
     def wrenches_ready(self) -> bool:
         """Whether the wrench kernel is compiled; otherwise ``warning`` says so."""
@@ -381,12 +388,8 @@ class ContactPipeline:
             self.warning = self.warning or NO_KERNEL.format('wrenches')
         return self.estimator.ready
 
-    def prepare_wrenches(self, state: RobotState) -> None:
-        """Updates the wrench estimator with the ignored joints and added noise of a state."""
-        self.estimator.prepare_step(*self._noise_at(state, None))
-
-    def _noise_at(
-        self, state: RobotState, deviation: Array | None
+    def noise_at(
+        self, state: RobotState, deviation: Array | None = None
     ) -> tuple[NDArray[np.bool_] | None, Array | None]:
         """Returns the mask of ignored joints and the deviation beyond the stated one at rest."""
         excess = self.detector.beyond_rest(deviation)
@@ -416,9 +419,7 @@ class ContactPipeline:
     @property
     def torque_deviations(self) -> Array:
         """(nv) deviation of external torques without contact at rest; inf if a joint is unused."""
-        sigmas = estimators.contact_sigmas(self.robot, self.values)
-        deviations: Array = (self.detector.constants[0] - self.residuals.increase) / sigmas
-        return deviations
+        return np.asarray((self.detector.constants[0] - self.residuals.increase) / self._sigmas)
 
     def _measure_interval(self, interval: float) -> None:
         """Updates noise and thresholds if the sample interval is another one [s]."""
@@ -429,31 +430,29 @@ class ContactPipeline:
 
     def _update_noise(self) -> None:
         """Updates noise levels and thresholds of the estimators for the sample interval."""
-        robot, values, residuals = self.robot, self.values, self.residuals
+        rows, residuals, given = self._rows, self.residuals, self.values.thresholds
         if self._momentum_noise is None:
-            velocity_noise = estimators.setting(robot, values, 'effort.velocity_noise')
-            self._momentum_noise = largest_momentum_noise(robot, velocity_noise)
+            velocity_noise = rows['effort.velocity_noise']
+            self._momentum_noise = largest_momentum_noise(self.robot, velocity_noise)
         gains = self.observer.noise_gains(self._interval)
-        effort_noise = estimators.setting(robot, values, 'effort.noise')
         own, self._stated = (
-            external_torque_noise(
-                gains, effort_noise, momentum, estimators.model_error(robot, values)
-            )
-            for momentum in (np.zeros(robot.nv), self._momentum_noise)
+            external_torque_noise(gains, rows['effort.noise'], momentum, rows['effort.model_error'])
+            for momentum in (0.0 * self._momentum_noise, self._momentum_noise)
         )
         self.estimator.change_noise(own, gains.momentum)
         if self.feet is not None:
             self.feet.change_noise(own, gains.momentum)
-        increase = residuals.increase
-        contact, collision = estimators.thresholds_of(robot, values, self._stated)
-        if not values.thresholds.collision:
+        contact, collision = rows['thresholds.contact'], rows['thresholds.collision']
+        if not given.contact:
+            contact = self._sigmas * self._stated
+        raised = contact + residuals.increase
+        if not given.collision:
             # What is no contact is no collision either.
-            least = np.maximum(collision, contact + increase)
-            collision = np.where(increase > 0.0, least, collision)
-        self.detector.change_thresholds(contact + increase, collision)
-        self.detector.change_noise(self._stated, estimators.contact_sigmas(robot, values))
+            collision = np.maximum.reduce([collision, 2.0 * contact, raised])
+        self.detector.change_thresholds(raised, collision)
+        self.detector.change_noise(self._stated, self._sigmas)
         self.uncertain_frames = frozenset(
-            frame for frame in self.frames if residuals.excess[moving(robot, (frame,))].any()
+            frame for frame in self.frames if residuals.excess[moving(self.robot, (frame,))].any()
         )
 
     def update_warning(self, stamp: int) -> None:

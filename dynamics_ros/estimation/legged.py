@@ -95,15 +95,9 @@ class FootContactEstimator:
             UnknownFrameError: a frame that the robot does not have.
             InvalidArgumentError: a robot without a floating base, or a value out of range.
         """
-        if robot.model.root_joint != 'floating':
-            raise InvalidArgumentError(
-                'robot', f'its root joint is {robot.model.root_joint}', "root_joint='floating'"
-            )
         check_not_negative('friction', friction)
         self._robot = robot
-        self.feet = tuple(frame_list(robot, 'frames', feet))
-        if not self.feet or len(set(self.feet)) < len(self.feet):
-            raise InvalidArgumentError('frames', repr(self.feet), 'distinct frames, at least one')
+        self.feet = feet_of(robot, 'frames', feet)
         self._noise = JointNoise(robot, self.feet, effort_noise, momentum_gain, velocity_noise)
         self._rows_of_noise = np.zeros_like(self._noise.all_joints[0])
         self._no_torques = np.zeros(robot.nv)
@@ -201,3 +195,18 @@ class FootContactEstimator:
     def results(self) -> tuple[Array, ...]:
         """Arrays that ``step`` writes, in the order of ``FootContacts``; flags are 0 or 1."""
         return self._results
+
+
+def feet_of(robot: Robot, argument: str, feet: Sequence[str]) -> tuple[str, ...]:
+    """Returns the frames of feet.
+
+    Raises:
+        UnknownFrameError: a frame that the robot does not have.
+        InvalidArgumentError: a robot without a floating base, or no distinct frames.
+    """
+    root, frames = robot.model.root_joint, tuple(frame_list(robot, argument, feet))
+    if root != 'floating':
+        raise InvalidArgumentError('robot', f'its root joint is {root}', "root_joint='floating'")
+    if not frames or len(set(frames)) < len(frames):
+        raise InvalidArgumentError(argument, repr(frames), 'distinct frames, at least one')
+    return frames

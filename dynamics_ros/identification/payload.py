@@ -65,7 +65,7 @@ LIGHT = 2.0
 
 LEVELS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
 """rad/s or m/s between which residuals have one deviation: they are larger where joints turn. With
-one deviation for all speeds, masses are off by up to 3.6 instead of 0.4 %."""
+one deviation for all speeds, masses are off by up to 9.6 instead of 1.0 %."""
 
 HARMONICS, WIDER, MIN_RANGE = 20, 1.25, 0.2
 """Waves over the range of a joint, the shortest one; the longest over the range of the positions,

@@ -138,7 +138,7 @@ class ContactMessages:
         """
         pipeline, report = self._pipeline, external.report
         self._q[:], self._torques[:] = state.q, external.values
-        pipeline.detector.write_thresholds(self._thresholds)
+        self._thresholds[:] = pipeline.detector.thresholds
         self._flags[0], self._flags[2] = report.state, report.collision_latched
         self._offset[:] = pipeline.tare.offset
         if location is not self._written:
@@ -146,7 +146,7 @@ class ContactMessages:
         if self._wrenches is None or (self._feet is None and pipeline.feet is not None):
             self._add_compiled()
         if self._wrenches is not None:
-            pipeline.prepare_wrenches(state)
+            pipeline.estimator.prepare_step(*pipeline.noise_at(state))
         if self._feet is not None and pipeline.feet is not None:
             self._v[:] = state.v
             self._tau[:] = pipeline.observer.torque_on_bodies(state.q, state.v, state.effort)

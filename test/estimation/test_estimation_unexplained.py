@@ -49,7 +49,8 @@ def run(model, velocities, load=0.0, start=0):
     for k, speed in enumerate(velocities):
         v = np.zeros(NV)
         v[0] = speed
-        model.update(start + k * PERIOD, np.zeros(NV), v=v, load=np.full(NV, load))
+        stamp, load_row = start + k * PERIOD, np.full(NV, load)
+        model.take(stamp, model.compare(stamp, np.zeros(NV), v=v, load=load_row))
 
 
 def increase(model):

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.algorithms.contact.unexplained import MEMORY, ROWS, UNWATCHED
 from dynamics_ros.estimation.uncertainty.thresholds import Unexplained, slow_speeds
-from dynamics_ros.multibody.arguments import check_not_negative, finite_vector, per_entry
+from dynamics_ros.multibody.arguments import check_not_negative, per_entry
 
 if TYPE_CHECKING:
     from dynamics_ros.robot import Robot
@@ -101,7 +101,7 @@ class ContactDetector:
         report: contact state at the last sample.
         kernel, memory: comparison with the thresholds, and its memory.
         deviation: (nv) deviation without contact at the last sample, if calibrated [Nm or N].
-        stamp: that of the last comparison [ns]; negative if the next one starts anew.
+        stamp: that of the last comparison [ns]; negative if joints count as just reversed.
     """
 
     def __init__(
@@ -161,10 +161,6 @@ class ContactDetector:
         """
         return self.constants + self._added
 
-    def write_thresholds(self, out: Vector) -> None:
-        """Writes ``thresholds`` to ``out`` (2, nv)."""
-        np.add(self.constants, self._added, out)
-
     def change_thresholds(self, contact: ArrayLike, collision: ArrayLike) -> None:
         """Replaces the thresholds at rest, in the constructor's format; keeps state and timers."""
         nv, given = len(self._still), {'contact': contact, 'collision': collision}
@@ -197,10 +193,6 @@ class ContactDetector:
         squares = np.square(last) - np.square(self._rows[0])
         return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
 
-    def restart_motion(self) -> None:
-        """Assumes at the next state that the joints have just reversed, as after a gap."""
-        self.stamp = -1
-
     def reset(self) -> None:
         """Clears a latched collision and restarts the detector."""
         self.report = ContactReport(ContactState.NONE, '', False, 0)
@@ -232,18 +224,18 @@ class ContactDetector:
         self.stamp = self._seen = stamp
         self.memory, self._added, self.deviation = memory, added, deviation
 
-    def update(
+    def compare(
         self,
         stamp: int,
-        external_torque: ArrayLike,
+        external_torque: Vector,
         ignored: NDArray[np.bool_] | None = None,
-        v: ArrayLike | None = None,
+        v: Vector | None = None,
         load: Vector | None = None,
-    ) -> ContactReport:
-        """Processes a sample.
+    ) -> Compared:
+        """Compares a sample with the thresholds, for ``take``.
 
         Args:
-            stamp: ns; a backward jump restarts the timers and keeps a latched collision.
+            stamp: ns; after an older one, or a gap, the joints count as just reversed.
             external_torque: (nv), tared [Nm].
             ignored: (nv) mask of joints whose torque is invalid at this sample.
             v: (nv) velocity, for the motion-dependent thresholds; None means at rest.
@@ -252,30 +244,8 @@ class ContactDetector:
         Raises:
             InvalidArgumentError: a wrong shape or NaN.
         """
-        return self.take(stamp, self.compare(stamp, external_torque, ignored, v, load))
-
-    def compare(
-        self,
-        stamp: int,
-        external_torque: ArrayLike,
-        ignored: NDArray[np.bool_] | None = None,
-        v: ArrayLike | None = None,
-        load: Vector | None = None,
-    ) -> Compared:
-        """Compares a sample with the thresholds.
-
-        Args:
-            stamp, external_torque, ignored, v, load: see ``update``.
-
-        Raises:
-            InvalidArgumentError: a wrong shape or NaN.
-        """
-        values, velocity = external_torque, self._still if v is None else v
-        # The kernel itself checks the length of arrays and rejects NaN.
-        if not (isinstance(values, np.ndarray) and isinstance(velocity, np.ndarray)):
-            values = finite_vector('external_torque', values, len(self._links))
-            velocity = finite_vector('v', velocity, len(self._links))
-        torque = values if ignored is None else np.where(ignored, 0.0, values)
+        velocity = self._still if v is None else v
+        torque = external_torque if ignored is None else np.where(ignored, 0.0, external_torque)
         stamp = int(stamp)
         if not 0 <= self.stamp <= stamp:
             self.stamp = stamp
@@ -286,10 +256,14 @@ class ContactDetector:
             torque, velocity, load, self.memory, interval, *self.settings
         )
         self.stamp = stamp
-        return Compared(values, added, above, excess, self.deviation if self.calibrated else None)
+        deviation = self.deviation if self.calibrated else None
+        return Compared(external_torque, added, above, excess, deviation)
 
     def take(self, stamp: int, compared: Compared) -> ContactReport:
-        """Processes an already compared sample with the given stamp [ns]."""
+        """Processes a compared sample.
+
+        A backward jump of the stamp [ns] restarts the timers and keeps a latched collision.
+        """
         if stamp < self._seen:
             self._restart(stamp)
         self._added, self._seen = compared.added, stamp

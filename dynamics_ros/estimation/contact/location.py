@@ -31,7 +31,7 @@ A wrist sensor adds six rows to tau: the wrench at the sensor for links behind i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -137,28 +137,6 @@ class ContactLocation:
         return self.link if math.isfinite(self.deviation) else ''
 
 
-class _Link:
-    """A link that can be touched: its surface, and the constant part of G for each piece of it."""
-
-    def __init__(self, name: str, surface: Surface | None) -> None:
-        self.name, self.surface = name, surface
-        if surface is None:
-            return
-        n, p = surface.normals, surface.points
-        # Tangents: start from the axis that is least aligned with the normal.
-        first = np.cross(n, np.eye(3)[np.argmin(np.abs(n), axis=1)])
-        first /= np.linalg.norm(first, axis=1, keepdims=True)
-        self.tangents = np.stack([first, np.cross(n, first)], axis=2)
-        directions = np.concatenate([-n[..., np.newaxis], self.tangents], axis=2)
-        # Wrenches (n, 6, 5) per unit of each unknown. A shift d along a tangent changes the torque
-        # of the inward force by d x (-n).
-        self.wrenches = np.zeros((len(p), 6, 5))
-        self.wrenches[:, :3, :3] = directions
-        self.wrenches[:, 3:, :3] = np.cross(p[..., np.newaxis], directions, axis=1)
-        self.wrenches[:, 3:, 3:] = np.cross(self.tangents, -n[..., np.newaxis], axis=1)
-        self.log_share = np.log(surface.areas / surface.areas.sum())
-
-
 class SensorWrench(NamedTuple):
     """Wrench of the environment behind a wrist sensor.
 
@@ -176,25 +154,8 @@ class SensorWrench(NamedTuple):
     touched: bool
 
 
-class _Evidence(NamedTuple):
-    """What a wrench on a link explains of the measurements, in their stated deviations.
-
-    Attributes:
-        explained: (6, 6) R of J^T / noise = Q R.
-        torques: (6) Q^T (tau / noise).
-        rest: squared norm of what no wrench on the link explains.
-        number: of measurements.
-    """
-
-    explained: Array
-    torques: Array
-    rest: float
-    number: int
-
-
-@dataclass(frozen=True, eq=False)
-class _Hypotheses:
-    """Contacts on the pieces of a link, for each noise level.
+class _Hypotheses(NamedTuple):
+    """Contacts on the n pieces of a link, for each noise level.
 
     Attributes:
         evidence: (levels, n) log of the probability density, including the area of the piece.
@@ -205,17 +166,6 @@ class _Hypotheses:
     evidence: Array
     mean: Array
     misfit: Array
-
-    def places(self, link: _Link, level: int, which: Indices) -> tuple[Array, Array]:
-        """Returns points and forces (n, 3) of some pieces, in the link frame."""
-        surface, mean = link.surface, self.mean[level, which]
-        assert surface is not None, 'a link without surface has no places'
-        tangents, normals, force = link.tangents[which], surface.normals[which], mean[:, :1]
-        # Offset within the piece: d f / f, clipped at its edge.
-        change = np.divide(mean[:, 3:], force, np.zeros_like(mean[:, 3:]), where=force > 0.0)
-        shift = np.clip(change, -2.0 * surface.size, 2.0 * surface.size)
-        points = surface.points[which] + np.einsum('nij,nj->ni', tangents, shift)
-        return points, np.einsum('nij,nj->ni', tangents, mean[:, 1:3]) - force * normals
 
 
 class ContactLocator:
@@ -255,14 +205,16 @@ class ContactLocator:
             for name in links:
                 if name not in robot.frame_names:
                     raise UnknownFrameError(argument, name, robot.frame_names)
-        self._links = [_Link(*pair) for pair in surfaces.items() if self._is_loaded(pair[0])]
+        self._links: list[tuple[str, Surface | None]]
+        self._links = [pair for pair in surfaces.items() if self._is_loaded(pair[0])]
+        self._wrenches = {name: _wrenches(surfaces[name]) for name, _ in self._links}
         if self._links:  # without any surface no location can be found
-            self._links += [_Link(name, None) for name in unseen if self._is_loaded(name)]
+            self._links += [(name, None) for name in unseen if self._is_loaded(name)]
 
     @property
     def links(self) -> tuple[str, ...]:
         """Links on which a contact can be found."""
-        return tuple(link.name for link in self._links)
+        return tuple(name for name, _ in self._links)
 
     def _is_loaded(self, link: str) -> bool:
         """Whether any used joint moves the link."""
@@ -316,39 +268,39 @@ class ContactLocator:
         links, names = self._links, list(self.links)
         if sensor is not None and sensor.touched:
             # The touched tool may lack a surface, or a link of its own: then it is the sensor's.
-            model, itself = self._robot.model, _Link(sensor.frame, None)
-            links = [x for x in links if _is_behind(model, x.name, sensor.frame)]
-            names = [x.name for x in links] + [model.body_names[model.frame(sensor.frame).body]]
-            links.append(itself)
+            model = self._robot.model
+            links = [x for x in links if _is_behind(model, x[0], sensor.frame)]
+            names = [x for x, _ in links] + [model.body_names[model.frame(sensor.frame).body]]
+            links.append((sensor.frame, None))
         if not links or guess == 0.0:
             return None
         if deviation is not None:
             noise = np.maximum(noise, finite_vector('deviation', deviation, len(noise)))
         noise = np.hypot(noise, MODEL_ERROR * LEVER * guess)
         found = []
-        for link in links:
-            given = link, self._evidence(q, link.name, torque, noise, sensor)
-            sample = self._explain(*given, guess, NOISE_RATIOS[:1], SAMPLE)
-            weights = np.exp(sample.evidence[0] - sample.evidence.max())
-            force = weights @ np.linalg.norm(sample.mean[0, :, :3], axis=1) / weights.sum()
+        for link, surface in links:
+            given = surface, link, self._measured(q, link, torque, noise, sensor)
+            evidence, mean, _ = self._explain(*given, guess, NOISE_RATIOS[:1], SAMPLE)
+            weights = np.exp(evidence[0] - evidence.max())
+            force = weights @ np.linalg.norm(mean[0, :, :3], axis=1) / weights.sum()
             found.append(self._explain(*given, max(float(force), MIN_FORCE * guess)))
         self._occlude(q, links, found)
         # Log evidence of each link at each noise level.
         evidence = np.array([np.logaddexp.reduce(some.evidence, axis=1) for some in found])
         by_link = np.logaddexp.reduce(evidence, axis=1)
         total, index = np.logaddexp.reduce(by_link), int(by_link.argmax())
-        link, best, level = links[index], found[index], int(evidence[index].argmax())
+        (link, surface), best, level = links[index], found[index], int(evidence[index].argmax())
         piece = best.evidence[level].argmax()
         # Probability that the noise is as stated. A link without surface explains nearly anything.
         certain = 0.0
         point, normal, pushed, spread = np.zeros(3), np.zeros(3), np.zeros(3), math.inf
-        if link.surface is not None:
+        if surface is not None:
             certain = min(float(np.exp(np.logaddexp.reduce(evidence[:, 0]) - total)), 1.0)
-            points, forces = best.places(link, level, np.array([piece]))
-            point, normal, pushed = points[0], link.surface.normals[piece], forces[0]
+            points, forces = self._places(link, surface, best.mean[level], np.array([piece]))
+            point, normal, pushed = points[0], surface.normals[piece], forces[0]
             weights = np.exp(best.evidence[level] - evidence[index, level])
-            distances = np.sum((link.surface.points - point) ** 2, axis=1)
-            spread = float(np.sqrt(weights @ distances + link.surface.size**2))
+            distances = np.sum((surface.points - point) ** 2, axis=1)
+            spread = float(np.sqrt(weights @ distances + surface.size**2))
         by_name = dict.fromkeys(names, 0.0)
         for name, share in zip(names, np.exp(by_link - total).tolist(), strict=True):
             by_name[name] += share
@@ -363,10 +315,15 @@ class ContactLocator:
             misfit=float(best.misfit[level, piece]),
         )
 
-    def _evidence(
+    def _measured(
         self, q: ArrayLike, link: str, torque: Array, noise: Array, sensor: SensorWrench | None
-    ) -> _Evidence:
-        """Reduces the measurements (nv), and those of a sensor, to what a wrench can explain."""
+    ) -> tuple[Array, Array, float, int]:
+        """Reduces the measurements (nv), and those of a sensor, to what a wrench can explain.
+
+        Returns:
+            R (6, 6) of J^T / noise = Q R; Q^T (tau / noise) (6); squared norm of what no wrench on
+            the link explains; number of measurements.
+        """
         robot = self._robot
         rows = robot.jacobian(q, link, 'local').T
         if sensor is not None:
@@ -385,12 +342,13 @@ class ContactLocator:
         y = np.concatenate([torque / noise, padding[:, 0]])
         seen = Q.T @ y
         rest = y - Q @ seen
-        return _Evidence(R, seen, float(rest @ rest), int(np.isfinite(noise).sum()))
+        return R, seen, float(rest @ rest), int(np.isfinite(noise).sum())
 
     def _explain(
         self,
-        link: _Link,
-        seen: _Evidence,
+        surface: Surface | None,
+        link: str,
+        measured: tuple[Array, Array, float, int],
         force: float,
         ratios: Array = NOISE_RATIOS,
         step: int = 1,
@@ -398,21 +356,20 @@ class ContactLocator:
         """Computes evidence and posterior of every ``step``-th piece for each noise level.
 
         Args:
-            link: the link.
-            seen: what a wrench on it explains.
+            surface, link: the link, and its surface.
+            measured: what a wrench on it explains.
             force: typical force [N].
             ratios: (levels) ratio of the noise to the stated one.
             step: 1 for all pieces.
         """
+        R, seen, rest, number = measured
         weights = 1.0 / ratios
-        prior = np.where(
-            ratios == 1.0, AS_STATED, (1.0 - AS_STATED) / max(len(NOISE_RATIOS) - 1, 1)
-        )
-        constant = np.log(prior) - np.log(ratios) * seen.number - 0.5 * seen.rest * weights**2
-        if link.surface is None:
+        prior = np.where(ratios == 1.0, AS_STATED, (1.0 - AS_STATED) / (len(NOISE_RATIOS) - 1))
+        constant = np.log(prior) - np.log(ratios) * number - 0.5 * rest * weights**2
+        if surface is None:
             units = force * np.array([1.0, 1.0, 1.0, EXTENT, EXTENT, EXTENT])
-            A = weights[:, np.newaxis, np.newaxis] * seen.explained * units
-            y = np.outer(weights, seen.torques)
+            A = weights[:, np.newaxis, np.newaxis] * R * units
+            y = np.outer(weights, seen)
             C = np.eye(6) + A.swapaxes(1, 2) @ A
             mean = np.linalg.solve(C, np.einsum('lij,li->lj', A, y)[..., np.newaxis])[..., 0]
             residuals = y - np.einsum('lij,lj->li', A, mean)
@@ -421,36 +378,62 @@ class ContactLocator:
             evidence = np.log(0.5) - 0.5 * (quadratic + np.linalg.slogdet(C)[1])
             evidence, mean, residuals = (x[:, np.newaxis] for x in (evidence, mean, residuals))
         else:
-            tangential, along = self._friction * force, link.surface.size * force
+            tangential, along = self._friction * force, surface.size * force
             units = np.array([force, tangential, tangential, along, along])
             evidence, mean, residuals = self._robot.kernel('location_evidence')(
-                seen.explained, seen.torques, weights[:, np.newaxis], units, link.wrenches[::step]
+                *(R, seen, weights[:, np.newaxis], units, self._wrenches[link][::step])
             )
-            evidence = evidence + link.log_share[::step]
-        squares = np.sum(residuals**2, axis=2) * ratios[:, np.newaxis] ** 2 + seen.rest
-        misfit = np.sqrt(squares / seen.number)
+            evidence = evidence + np.log(surface.areas / surface.areas.sum())[::step]
+        squares = np.sum(residuals**2, axis=2) * ratios[:, np.newaxis] ** 2 + rest
+        misfit = np.sqrt(squares / number)
         return _Hypotheses(evidence + constant[:, np.newaxis], units * mean, misfit)
 
-    def _occlude(self, q: ArrayLike, links: list[_Link], found: list[_Hypotheses]) -> None:
+    def _places(
+        self, link: str, surface: Surface, mean: Array, which: Indices
+    ) -> tuple[Array, Array]:
+        """Returns points and forces (n, 3) of some pieces in the link frame, by means (all, 5)."""
+        tangents, x = self._wrenches[link][which, :3, 1:3], mean[which]
+        # Offset within the piece: d f / f, clipped at its edge.
+        change = np.divide(x[:, 3:], x[:, :1], np.zeros_like(x[:, 3:]), where=x[:, :1] > 0.0)
+        shift = np.clip(change, -2.0 * surface.size, 2.0 * surface.size)
+        points = surface.points[which] + np.einsum('nij,nj->ni', tangents, shift)
+        pushed = np.einsum('nij,nj->ni', tangents, x[:, 1:3]) - x[:, :1] * surface.normals[which]
+        return points, pushed
+
+    def _occlude(
+        self, q: ArrayLike, links: Sequence[tuple[str, Surface | None]], found: list[_Hypotheses]
+    ) -> None:
         """Reduces the evidence of likely pieces at which the robot leaves no room for a hand."""
-        poses = {x.name: self._robot.forward_kinematics(q, x.name) for x in (*self._links, *links)}
-        pieces = [
-            (x.surface.points @ poses[x.name][:3, :3].T + poses[x.name][:3, 3], x.surface.areas)
-            for x in self._links
-            if x.surface is not None
-        ]
-        if not pieces:
+        poses = {x: self._robot.forward_kinematics(q, x) for x, _ in (*self._links, *links)}
+        with_surface = [(poses[x], surface) for x, surface in self._links if surface is not None]
+        if not with_surface:
             return
-        centers, areas = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
+        centers = np.concatenate([x.points @ X[:3, :3].T + X[:3, 3] for X, x in with_surface])
+        areas = np.concatenate([x.areas for _, x in with_surface])
         least = max(some.evidence.max() for some in found) + np.log(MIN_SHARE)
-        for link, some in zip(links, found, strict=True):
-            X = poses[link.name]
+        for (link, surface), some in zip(links, found, strict=True):
+            X = poses[link]
             level, _ = np.unravel_index(some.evidence.argmax(), some.evidence.shape)
             likely = np.flatnonzero(some.evidence[level] > least)
-            if likely.size and link.surface is not None:
-                points, forces = some.places(link, int(level), likely)
+            if likely.size and surface is not None:
+                points, forces = self._places(link, surface, some.mean[level], likely)
                 points, away = points @ X[:3, :3].T + X[:3, 3], -forces @ X[:3, :3].T
                 some.evidence[:, likely[occluded(points, away, centers, areas)]] += np.log(HIDDEN)
+
+
+def _wrenches(surface: Surface) -> Array:
+    """Returns wrenches (n, 6, 5) on the pieces of a link per unit of each unknown."""
+    n, p = surface.normals, surface.points
+    # Tangents: start from the axis that is least aligned with the normal.
+    first = np.cross(n, np.eye(3)[np.argmin(np.abs(n), axis=1)])
+    first /= np.linalg.norm(first, axis=1, keepdims=True)
+    directions = np.stack([-n, first, np.cross(n, first)], axis=2)
+    wrenches = np.zeros((len(p), 6, 5))
+    wrenches[:, :3, :3] = directions
+    wrenches[:, 3:, :3] = np.cross(p[..., np.newaxis], directions, axis=1)
+    # A shift d along a tangent changes the torque of the inward force by d x (-n).
+    wrenches[:, 3:, 3:] = np.cross(directions[..., 1:], -n[..., np.newaxis], axis=1)
+    return wrenches
 
 
 def _is_behind(model: Model, link: str, sensor: str) -> bool:
@@ -550,15 +533,11 @@ class ContactGeometry(NamedTuple):
             InvalidArgumentError: a shape has no area.
         """
         geometry = read_collision_geometry(description, folder)
-        moved = {
-            link: triangles
-            for link, triangles in geometry.triangles.items()
-            if robot.model.frame(link).body != ROOT
-        }
         surfaces: dict[str, Surface] = {}
-        for link, triangles in moved.items():
+        for link, triangles in geometry.triangles.items():
             check()
-            surfaces |= sample_surfaces({link: triangles})
+            if robot.model.frame(link).body != ROOT:
+                surfaces |= sample_surfaces({link: triangles})
         summary, problem = f'of {len(surfaces)} links', ''
         if geometry.problems:
             problem = '; '.join(by_reason(geometry.problems))

@@ -66,22 +66,15 @@ def sample_surfaces(
         InvalidArgumentError: a geometry has a wrong shape or no area, or the resolution is invalid.
     """
     check_positive('resolution', resolution)
-    return {
-        link: _sampled(_checked(link, triangles), resolution)
-        for link, triangles in geometry.items()
-    }
+    return {link: _sampled(link, corners, resolution) for link, corners in geometry.items()}
 
 
-def _checked(link: str, triangles: ArrayLike) -> Array:
+def _sampled(link: str, triangles: ArrayLike, resolution: float) -> Surface:
     corners = finite_arrays(f'geometry of {link!r}', triangles, (3, 3))
     if corners.ndim != 3 or not np.any(_areas(corners)[1]):
         raise InvalidArgumentError(f'geometry of {link!r}', 'no triangle', 'shape (n, 3, 3)')
-    return corners
-
-
-def _sampled(triangles: Array, resolution: float) -> Surface:
-    resolution = max(resolution, np.sqrt(_areas(triangles)[1].sum() / MAX_PIECES))
-    small = _cut(triangles, FINE * resolution)
+    resolution = max(resolution, np.sqrt(_areas(corners)[1].sum() / MAX_PIECES))
+    small = _cut(corners, FINE * resolution)
     normals, areas = _areas(small)
     used = areas > 0.0
     points, normals, areas = small[used].mean(axis=1), normals[used], areas[used]

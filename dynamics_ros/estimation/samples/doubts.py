@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 
 from numpy.typing import ArrayLike
 
@@ -35,7 +35,7 @@ class InputCheck:
     def forget(self) -> None:
         """Clears all findings for another robot."""
         self.positions = ''
-        self._joints: frozenset[str] = frozenset()
+        self._joints: Set[str] = frozenset()
         self._names: tuple[str, ...] = ()
         self._warned: set[str] = set()
 
@@ -49,9 +49,9 @@ class InputCheck:
         """
         problems = {} if state is None else joints_far_beyond_limits(robot, state.q)
         if state is not None and problems.keys() != self._joints:
-            self._joints = frozenset(problems)
-            listed = _listed(tuple(problems.values()), '; ')
-            text = f'far beyond the joint limits: {listed}' if problems else ''
+            self._joints = problems.keys()
+            text = 'far beyond the joint limits: ' if problems else ''
+            text += _listed([*problems.values()], '; ')
             self.positions = Explanation(Reason.POSITIONS_BEYOND_LIMITS, text)
             self._warn_once(problems, self.positions)
         # New names wait for the next call: another publisher may still add missing joints.
@@ -79,13 +79,12 @@ def joints_far_beyond_limits(robot: Robot, q: ArrayLike) -> dict[str, str]:
         q: (nq) configuration.
     """
     values = finite_vector('q', q, robot.nq)
-    found: dict[str, str] = {}
-    for joint in robot.model.actuated:
-        for i, unit in zip(joint.q_indices, joint.kind.units, strict=True):
-            beyond = joint.limits.far_beyond(float(values[i]), unit)
-            if beyond:
-                found[joint.name] = f'{printable(joint.name)} is {beyond}'
-    return found
+    beyond = (
+        (joint.name, joint.limits.far_beyond(float(values[i]), unit))
+        for joint in robot.model.actuated
+        for i, unit in zip(joint.q_indices, joint.kind.units, strict=True)
+    )
+    return {name: f'{printable(name)} is {where}' for name, where in beyond if where}
 
 
 def unknown_joints(robot: Robot, buffer: StateBuffer) -> str:

@@ -5,8 +5,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,11 +22,6 @@ NANOSECONDS = 1_000_000_000
 
 MAX_FRAME_ID_LENGTH = 256
 """Maximum length of the frame name of odometry: every pose message carries it [characters]."""
-
-
-QUANTITIES = ('position', 'velocity', 'effort')
-
-NO_NUMBERS = np.zeros(0)
 
 
 class RefusedMessage(Exception):  # noqa: N818 - an outcome, not an error
@@ -145,85 +139,19 @@ def check_odometry(odometry: OdometryValues, names: Sequence[str]) -> None:
         raise InvalidArgumentError('odom.header.stamp', given, 'less than a second')
 
 
-def floating_base(pose: PoseValues, name: str) -> Array:
-    """Returns the coordinates (7) of a floating base: position, quaternion.
+def base_of(pose: PoseValues, name: str, *, planar: bool) -> Array:
+    """Returns the coordinates of a moving base.
 
-    Raises:
-        InvalidArgumentError: the pose is invalid.
-    """
-    position = finite_numbers(pose.position, f'{name}.position')
-    return np.array([*position, *unit_quaternion(pose.orientation, f'{name}.orientation')])
-
-
-def planar_base(pose: PoseValues, name: str) -> Array:
-    """Returns the coordinates (3) of a planar base: x, y, angle about z.
+    They are position and quaternion (7) of a floating one, and x, y and the angle about z (3) of a
+    planar one.
 
     Raises:
         InvalidArgumentError: the pose is invalid, or outside the plane.
     """
-    x, y, z, w = unit_quaternion(pose.orientation, f'{name}.orientation')
     position = finite_numbers(pose.position, f'{name}.position')
+    x, y, z, w = unit_quaternion(pose.orientation, f'{name}.orientation')
+    if not planar:
+        return np.array([*position, x, y, z, w])
     if abs(position[2]) > UNIT_LENGTH_TOLERANCE or math.hypot(x, y) > UNIT_LENGTH_TOLERANCE:
         raise InvalidArgumentError(name, 'the pose leaves the x-y plane', 'a pose of a planar base')
     return np.array([position[0], position[1], 2.0 * math.atan2(z, w)])
-
-
-class Selection:
-    """Indices of the robot's joints in messages with given names and array lengths.
-
-    Attributes:
-        names, sizes: the names; numbers of positions, velocities, efforts.
-        joints, unknown: names of joints of the robot; those that are neither these nor ignored.
-        refusal: kind and detail of the reason to refuse these messages; None if there is none.
-        complete: whether the names include each joint.
-        quantities: whether the messages contain positions, velocities, efforts.
-        which: quantities of the timeline in the messages: slots of positions, then of velocities,
-            then of efforts, each block offset by the number of slots.
-        places: indices of these quantities in q, v and effort concatenated.
-    """
-
-    def __init__(
-        self,
-        names: tuple[str, ...],
-        sizes: tuple[int, ...],
-        slots: Mapping[str, int],
-        ignored: frozenset[str],
-        places: Indices,
-    ) -> None:
-        """Computes the indices.
-
-        Args:
-            names, sizes: see the class.
-            slots: joint names with their indices.
-            ignored: further names that may occur and are not used.
-            places: indices of all quantities in q, v and effort concatenated.
-        """
-        self.names, self.sizes = names, sizes
-        counts = Counter(names)
-        repeated = ', '.join(name for name, count in counts.items() if count > 1)
-        self.refusal = ('repeated names', repeated) if repeated else None
-        for name, size in zip(QUANTITIES, sizes, strict=True):
-            if self.refusal is None and size not in (0, len(names)):
-                self.refusal = f'wrong length of {name}', f'{size} values for {len(names)} names'
-        known = sorted((slots[name], i) for i, name in enumerate(names) if name in slots)
-        self.joints = tuple(names[i] for _, i in known)
-        self.unknown = tuple(x for x in counts if x not in slots and x not in ignored)
-        self.complete = len(known) == len(slots) > 0
-        self.quantities = tuple(size > 0 for size in sizes)
-        slot, self._order = np.array(known, dtype=np.intp).reshape(-1, 2).T
-        reported = [slot + i * len(slots) for i, size in enumerate(sizes) if size]
-        self.which = np.concatenate([slot[:0], *reported])
-        indices = places[self.which]
-        contiguous = np.array_equal(indices, np.arange(len(indices)))
-        self.places: Indices | slice = slice(len(indices)) if contiguous else indices
-        # In ``JointValues.block`` one number lies between two quantities.
-        self._block_indices = (np.arange(3)[:, np.newaxis] * (sizes[0] + 1) + self._order).ravel()
-
-    def values(self, message: JointValues) -> Array:
-        """Returns the values of ``which``; for several messages one row each."""
-        if message.block is not None:
-            values: Array = message.block.take(self._block_indices, axis=-1)
-            return values
-        fields = message.position, message.velocity, message.effort
-        chosen = [x[..., self._order] for x in fields if x.size]
-        return np.concatenate(chosen, axis=-1) if chosen else NO_NUMBERS

@@ -87,7 +87,6 @@ class SampleFilter:
         effort_scale: ArrayLike = 1.0,
         motion: ArrayLike = 1.0,
         max_gap: float = 0.1,
-        consistent: Callable[[RobotState, RobotState], bool] | None = None,
     ) -> None:
         """Creates a filter without samples.
 
@@ -101,8 +100,6 @@ class SampleFilter:
                 number or (nv) [rad or m].
             max_gap: after a longer time without samples the next one is accepted unconditionally
                 unless it exceeds a bound [s].
-            consistent: predicate of two samples: whether the motion to the second one is explained
-                better with the first one than without it; None means never.
 
         Raises:
             InvalidArgumentError: a value has a wrong shape or is out of range.
@@ -115,10 +112,9 @@ class SampleFilter:
 
         def bound(limits: Vector, factor: float, unlimited: ArrayLike) -> Vector:
             # A limit of 0 in a description means that it has not been filled in.
-            known = np.isfinite(limits) & (limits > 0.0)
-            rows = np.array(np.broadcast_to(unlimited, nv), dtype=np.float64)
-            rows[base:][known] = factor * limits[known]
-            return rows
+            known = np.concatenate([np.zeros(base), limits])
+            known[~(np.isfinite(known) & (known > 0.0))] = np.nan
+            return np.where(np.isnan(known), unlimited, factor * known)
 
         speeds = robot.velocity_limits
         of_velocity = per_entry('velocity_noise', velocity_noise, nv, least=0.0)
@@ -139,11 +135,10 @@ class SampleFilter:
         self.kernel = robot.kernel('sample_departure')
         self.max_gap = round(max_gap * 1e9)
         self.memory = np.zeros((MEMORY, nv))
-        self._consistent = consistent or (lambda first, second: False)
         self.refused: Counter[str] = Counter()
         self.problem = ''
         self._refusing = False
-        self._last_refusal, self._last_refused_at = '', 0
+        self._last_refusal = '', 0
         self.restart()
 
     def restart(self, sample: RobotState | None = None) -> None:
@@ -153,23 +148,16 @@ class SampleFilter:
         if sample is not None:
             self._begin(sample)
 
-    def inherit(self, other: SampleFilter) -> bool:
-        """Takes over the state of another filter; returns whether joints and settings are the same.
-
-        The counts of refusals are taken over in any case.
-        """
-        self.refused = other.refused
+    def continues(self, other: SampleFilter) -> bool:
+        """Whether another filter has the same joints and settings, and can be used instead."""
         joints = self._robot.joint_v_indices == other._robot.joint_v_indices
         settings = np.array_equal(self.settings, other.settings) and self.max_gap == other.max_gap
-        if not (joints and settings):
-            return False
-        self.memory, self.stamp, self._held = other.memory, other.stamp, other._held
-        self._last_refusal, self._last_refused_at = other._last_refusal, other._last_refused_at
-        return True
+        return joints and settings
 
     def recent(self, stamp: int) -> str:
         """Returns the last refusal within two seconds before a stamp [ns]; empty if none."""
-        return self._last_refusal if 0 <= stamp - self._last_refused_at < REPORTED_FOR else ''
+        cause, refused_at = self._last_refusal
+        return cause if 0 <= stamp - refused_at < REPORTED_FOR else ''
 
     @property
     def effort_runs(self) -> Vector:
@@ -181,7 +169,13 @@ class SampleFilter:
         """Whether samples are held, or the last one was refused."""
         return bool(self._held) or self._refusing
 
-    def take(self, sample: RobotState, *, merged: bool = False) -> list[RobotState]:
+    def take(
+        self,
+        sample: RobotState,
+        *,
+        merged: bool = False,
+        consistent: Callable[[RobotState, RobotState], bool] = lambda first, second: False,
+    ) -> list[RobotState]:
         """Processes a sample; returns the samples to use now, oldest first.
 
         The result is empty, the sample itself, or held samples followed by the sample. Samples with
@@ -190,6 +184,8 @@ class SampleFilter:
         Args:
             sample: a sample of finite numbers.
             merged: whether the sample repeats older values of some joints.
+            consistent: predicate of two samples: whether the motion to the second one is explained
+                better with the first one than without it.
         """
         refusing, self._refusing, self.problem = self._refusing, False, ''
         stamp = self.stamp
@@ -208,17 +204,14 @@ class SampleFilter:
         _, beyond, excess, memory = self._compare(sample)
         if excess > 0.0 and self._exceeds_bounds(sample, beyond, refusing):
             return []
-        if held:
-            return self._decide(sample, merged)
-        if excess > 0.0:
-            self._held = [sample]
-            return []
-        self.memory, self.stamp = memory, sample.time
-        return [sample]
-
-    def _decide(self, sample: RobotState, merged: bool) -> list[RobotState]:
-        """Decides with the next sample whether the held samples are refused."""
-        held, first = self._held, self._held[0]
+        if not held:
+            if excess > 0.0:
+                self._held = [sample]
+                return []
+            self.memory, self.stamp = memory, sample.time
+            return [sample]
+        # The sample decides whether the held ones are refused.
+        first = held[0]
         departs, _, _, memory = self._compare(first)
         doubtful = departs > 0.5
         before, there, now = self.memory[:3], self._values(first), self._values(sample)
@@ -228,8 +221,7 @@ class SampleFilter:
             return []
         returned = doubtful & (np.abs(now - before) < 0.5 * np.abs(there - before))
         self._held = []
-        consistent = not returned[0].any() and self._consistent(first, sample)
-        if returned.any() and not consistent:
+        if returned.any() and (returned[0].any() or not consistent(first, sample)):
             self._refuse(first, returned, 'departs from its neighbours')
             # Frequent departures raise the usual change, but not that of positions.
             self.memory[USUAL_ROWS] = memory[USUAL_ROWS]
@@ -267,5 +259,5 @@ class SampleFilter:
             self.refused[cause] += 1
             value = Figure(float(values[row, i]), '.4g')
             causes.append(Explanation(Reason.OTHER, cause, ' (', value, ')'))
-        self._last_refusal, self._last_refused_at = causes[0], sample.time
+        self._last_refusal = causes[0], sample.time
         return causes[0]
