@@ -375,6 +375,8 @@ def _turned(
 ) -> list[End]:
     """Ends of descents of the rotation from solutions of the position; empty if there are none.
 
+    The best one is improved to the least rotation error near it.
+
     Args:
         problem: a problem; none of these solve it if it has supports.
         starts: first starts.
@@ -396,9 +398,12 @@ def _turned(
     solutions.sort(key=lambda positions: problem.candidate(positions).rotation_error)
     ends: list[End] = []
     for positions in solutions[:DESCENTS]:
-        ends.append(problem.search.turn(positions, place, deadline))
+        ends.append(problem.search.slide(positions, place, clock))
         if deadline.passed() or _agreeing(ends) >= AGREEING_DESCENTS:
             break
+    ends.sort(key=lambda end: end.cost)
+    if ends:
+        ends[0] = problem.search.turn(ends[0].positions, place, deadline)
     return ends
 
 
