@@ -110,7 +110,8 @@ class _Region(NamedTuple):
     def contains(self, x: Array) -> bool:
         """Whether x is in the region, but for rounding."""
         y = self.values(x)
-        return max(np.maximum(y - self.high, self.low - y).tolist()) <= ROUNDING
+        # A NaN is not in the region.
+        return bool(np.maximum(y - self.high, self.low - y).max() <= ROUNDING)
 
     def optimum(self, B: Array, b: Array, Z: Array, base: Array) -> Array:
         """The base + Z z in the region of least |B z - b|^2 + damping^2 |z|^2.
