@@ -166,12 +166,9 @@ class Collisions:
                 self.allowed.setdefault(pair, DISABLED)
             self.problems += tuple(f'SRDF: {x!r} is not a link with a shape' for x in unknown)
         self._links = len(self._bodies)
-        vectors, poses = (
-            dict.fromkeys(('p', 'r', 'n'), 3),
-            dict.fromkeys(('first', 'second'), (4, 4)),
-        )
-        inputs: dict[str, Any] = {'distance': (), **vectors, **poses, 'span': (), 'other': ()}
-        inputs |= {'J': (6, robot.nv), 'K': (6, robot.nv), 'ways': robot.nv}
+        shapes = (), 3, 3, 3, (4, 4), (4, 4), (), (), (6, robot.nv), (6, robot.nv), robot.nv
+        names = 'd', 'p', 'r', 'n', 'X', 'Y', 's', 't', 'J', 'K', 'ways'
+        inputs: dict[str, Any] = dict(zip(names, shapes, strict=True))
         self._kernel = compile(_pair, inputs, 'pair_of_bodies')
         self._set_obstacles({})
         if srdf is None:
@@ -513,17 +510,7 @@ def _length(joint: Joint) -> float:
 
 
 def _pair(
-    distance: Any,
-    p: Any,
-    r: Any,
-    n: Any,
-    first: Any,
-    second: Any,
-    span: Any,
-    other: Any,
-    J: Any,
-    K: Any,
-    ways: Any,
+    d: Any, p: Any, r: Any, n: Any, X: Any, Y: Any, s: Any, t: Any, J: Any, K: Any, ways: Any
 ) -> Any:
     """Distance, points, normal and rates of a pair, of symbols, after two lower bounds.
 
@@ -531,9 +518,9 @@ def _pair(
     that of the centres.
 
     Args:
-        distance, p, r, n: as measured: two points and the normal.
-        first, second: (4, 4) poses of both bodies, at the centres of their bounding spheres.
-        span, other: largest coordinates of their points from there [m].
+        d, p, r, n: as measured: distance, two points and the normal.
+        X, Y: (4, 4) poses of both bodies, at the centres of their bounding spheres.
+        s, t: largest coordinates of their points from there [m].
         J, K: (6, nv) Jacobians of both bodies at the origin of the root frame.
         ways: (nv) motions of the joints.
 
@@ -541,9 +528,9 @@ def _pair(
         (12 + nv) values: the distance after these motions, by the rates; a bound of the distance
         now; then distance, points, normal, rates.
     """
-    a, b = first[:3, 3], second[:3, 3]
-    excess = [x for d in p - a for x in (d - span, -d - span)]
-    excess += [x for d in r - b for x in (d - other, -d - other)]
+    a, b = X[:3, 3], Y[:3, 3]
+    excess = [x for way in p - a for x in (way - s, -way - s)]
+    excess += [x for way in r - b for x in (way - t, -way - t)]
     sound = reduce(maximum, excess) <= 0.0
     apart, middle = b - a, 0.5 * (a + b)
     n = where(sound, n, apart / maximum(norm(apart), UNIT))
@@ -551,7 +538,5 @@ def _pair(
     # Both points lie on the normal, so that p x n is the same for both.
     wrench = [*n, *(p[i - 2] * n[i - 1] - p[i - 1] * n[i - 2] for i in range(3))]
     rates = array(wrench) @ (K - J)
-    bound = where(sound, distance, -UNBOUNDED)
-    distance = where(sound, distance, maximum(distance, -(span + other)))
-    after = distance - maximum(rates, -rates) @ ways
-    return [after, bound, distance, *p, *r, *n, *rates]
+    bound, d = where(sound, d, -UNBOUNDED), where(sound, d, maximum(d, -(s + t)))
+    return [d - maximum(rates, -rates) @ ways, bound, d, *p, *r, *n, *rates]
