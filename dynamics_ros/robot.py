@@ -28,7 +28,7 @@ from .multibody.rigid_body_system import DEFAULT_GRAVITY, RigidBodySystem
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from .inverse_kinematics.options import SolveAllOptions, SolveOptions
+    from .inverse_kinematics.problem import SolveAllOptions, SolveOptions
     from .page import RobotPage
 
 

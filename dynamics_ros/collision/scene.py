@@ -166,9 +166,9 @@ class Collisions:
                 self.allowed.setdefault(pair, DISABLED)
             self.problems += tuple(f'SRDF: {x!r} is not a link with a shape' for x in unknown)
         self._links = len(self._bodies)
-        twists = (6, robot.nv)
-        inputs = {'distance': (), 'points': (3, 3), 'first': (4, 4), 'second': (4, 4)}
-        inputs |= {'span': (), 'other': (), 'J': twists, 'K': twists}
+        shapes = (), 3, 3, 3, (4, 4), (4, 4), (), (), (6, robot.nv), (6, robot.nv), robot.nv
+        names = 'd', 'p', 'r', 'n', 'X', 'Y', 's', 't', 'J', 'K', 'ways'
+        inputs: dict[str, Any] = dict(zip(names, shapes, strict=True))
         self._kernel = compile(_pair, inputs, 'pair_of_bodies')
         self._set_obstacles({})
         if srdf is None:
@@ -220,7 +220,7 @@ class Collisions:
         Raises:
             InvalidArgumentError: q has the wrong size or is not finite.
         """
-        return self._distances(finite_vector('q', q, self.robot.nq), within)[0]
+        return self.distance_jacobian(q, within)[0]
 
     def in_collision(self, q: ArrayLike) -> bool:
         """Whether a pair is closer than ``margin`` in a configuration (nq)."""
@@ -230,11 +230,8 @@ class Collisions:
         """Return a pair that is closer than ``margin`` in a configuration (nq); None if none is."""
         q = finite_vector('q', q, self.robot.nq)
         with self._lock:
-            near, _ = self._near(q, self.margin)
-            for k in near:
-                if self._measure(k)[0] < self.margin:
-                    return self._names[k]
-        return None
+            near = self._near(q, self.margin, np.zeros(self.robot.nv))
+            return next((self._names[k] for k in near if self._measure(k) < self.margin), None)
 
     def distance_jacobian(
         self, q: ArrayLike, within: float = np.inf, ways: ArrayLike | None = None
@@ -253,85 +250,73 @@ class Collisions:
         Returns:
             The distances of k pairs, and J (k, nv) with d-dot = J v.
         """
-        q = finite_vector('q', q, self.robot.nq)
-        ways = None if ways is None else np.minimum(ways, UNBOUNDED)
-        return self._distances(q, within, ways, with_rates=True)
-
-    def _distances(
-        self, q: Array, within: float, ways: Array | None = None, with_rates: bool = False
-    ) -> tuple[Distances, Array]:
-        """Distances of pairs that are near, and their rates (k, nv), zero if not asked for."""
+        robot = self.robot
+        q, nv = finite_vector('q', q, robot.nq), robot.nv
+        ways = np.zeros(nv) if ways is None else np.minimum(ways, UNBOUNDED)
         with self._lock:
-            near, placed = self._near(q, within, ways)
-            k, nv = len(near), self.robot.nv
-            if not k:
+            near = self._near(q, within, ways)
+            if not near:
                 return NO_PAIR, np.zeros((0, nv))
-            jacobians = np.zeros((len(self._carriers), 6, nv))
-            if with_rates and len(self._carriers) > 1:
-                jacobians[1:] = self.robot.jacobian(q, self._carriers[1:], 'world')
-            distance, points, normals = np.empty(k), np.empty((k, 2, 3)), np.empty((k, 3))
-            known, rates = np.empty(k), np.empty((k, nv))
-            for row, pair in enumerate(near):
+            if self._frames:
+                self._twists[1:] = robot.jacobian(q, self._frames, 'world')
+            names: list[Pair] = []
+            rows = np.empty((len(near), 12 + nv))
+            for pair in near:
+                distance, result = self._measure(pair), self._result
+                p, r, n = result.getNearestPoint1(), result.getNearestPoint2(), result.normal
+                if not math.isfinite(sum(p.tolist() + r.tolist() + n.tolist())):
+                    # Where shapes just touch, coal may leave the direction open.
+                    p, r, n = np.full((3, 3), UNBOUNDED)
                 i, j = self._pair_ends[pair]
-                measured = *self._measure(pair), placed[i], placed[j]
-                extents = self._extents[i], self._extents[j]
-                moving = jacobians[self._carried_by[i]], jacobians[self._carried_by[j]]
-                found = self._kernel(*measured, *extents, *moving)
-                distance[row], points[row], normals[row], rates[row], known[row] = found
-            reach: Any = within
-            if ways is not None:
-                self._known[near], self._known_at[near] = known, q[self._coordinates]
-                reach = within + np.abs(rates) @ ways
-        kept = distance <= reach
-        names = tuple(self._names[pair] for pair, k in zip(near, kept.tolist(), strict=True) if k)
-        return Distances(names, distance[kept], points[kept], normals[kept]), rates[kept]
+                bodies = self._placed[i], self._placed[j], self._extents[i], self._extents[j]
+                moving = self._twists[self._carried_by[i]], self._twists[self._carried_by[j]]
+                row = self._kernel(distance, p, r, n, *bodies, *moving, ways)
+                after, self._known[pair] = row.item(0), row.item(1)
+                if after <= within:
+                    rows[len(names)] = row
+                    names.append(self._names[pair])
+        rows = rows[: len(names)]
+        points = rows[:, 3:9].reshape(-1, 2, 3)
+        return Distances(tuple(names), rows[:, 2], points, rows[:, 9:12]), rows[:, 12:]
 
-    def _near(self, q: Array, within: float, ways: Array | None = None) -> tuple[list[int], Array]:
-        """Place the bodies; return pairs that may be near, and the poses of all bodies.
+    def _near(self, q: Array, within: float, ways: Array) -> list[int]:
+        """Pairs that could be so near after motions of the joints; places their bodies.
 
-        With ``ways`` these are the pairs that could be so near after these motions, by their last
-        distances and the joint motions since. Bodies are placed only for such pairs.
+        Pairs are left out by their last distances and the joint motions since, or by their bounding
+        spheres.
         """
-        pairs = np.arange(len(self._ends))
-        if ways is not None:
-            shifts = np.abs(q[self._coordinates] - self._known_at) + ways
-            rest = self._known - np.einsum('kj,kj->k', self._levers, shifts)
-            pairs = np.flatnonzero(~(rest > within))
-            if not len(pairs):
-                return [], self._poses
-        carriers = np.empty((len(self._carriers), 4, 4))
-        carriers[0] = np.eye(4)
-        if len(carriers) > 1:
-            carriers[1:] = self.robot.forward_kinematics(q, self._carriers[1:])
-        placed = carriers[self._carried_by] @ self._poses
-        if within < np.inf and (ways is None or len(pairs) > FEW):
-            (first, second), centers = self._ends[pairs].T, placed[:, :3, 3]
-            apart = centers[second] - centers[first]
+        self._known -= self._shifts @ np.abs(q - self._known_at)
+        self._known_at[:] = q
+        needed = within + self._levers @ ways
+        (pairs,) = (self._known <= needed).nonzero()
+        if not len(pairs):
+            return []
+        if self._frames:
+            self._carriers[1:] = self.robot.forward_kinematics(q, self._frames)
+        self._placed = self._carriers.take(self._carried_by, axis=0) @ self._poses
+        if len(pairs) > FEW:
+            centres, (first, second) = self._placed[:, :3, 3], self._ends[:, pairs]
+            apart = centres.take(second, axis=0) - centres.take(first, axis=0)
+            # The gap of bounding spheres is less than the distance, and counts as measured.
             gaps = np.sqrt(np.einsum('ij,ij->i', apart, apart)) - self._reach[pairs]
-            far = gaps > within
-            if ways is not None:
-                # The gap of bounding spheres is less than the distance, and counts as measured.
-                moves = ways > 0.0
-                far = gaps - self._levers[pairs][:, moves] @ ways[moves] > within
-                self._known[pairs[far]] = gaps[far]
-                self._known_at[pairs[far]] = q[self._coordinates]
-            pairs = pairs[~far]
+            self._known[pairs] = gaps
+            pairs = pairs[gaps <= needed[pairs]]
         near: list[int] = pairs.tolist()
         for k in {end for pair in near for end in self._pair_ends[pair]}:
-            self._transforms[k].setTransform(placed[k, :3, :3], placed[k, :3, 3])
-        return near, placed
+            placed = self._placed[k]
+            self._transforms[k].setTransform(placed[:3, :3], placed[:3, 3])
+        return near
 
-    def _measure(self, pair: int) -> tuple[float, Array]:
-        """Distance of a pair [m], and its closest points and normal (3, 3)."""
-        first, second = (self._transforms[end] for end in self._pair_ends[pair])
-        request, result, found = self._requests[pair], self._result, np.empty((3, 3))
+    def _measure(self, pair: int) -> float:
+        """Distance of a pair [m]; ``_result`` has its closest points and normal."""
+        i, j = self._pair_ends[pair]
+        request, result = self._requests[pair], self._result
         result.clear()
-        distance: float = self._calls[pair](first, second, request, result)
+        distance: float = self._calls[pair](
+            self._transforms[i], self._transforms[j], request, result
+        )
         request.updateGuess(result)
-        found[0], found[1] = result.getNearestPoint1(), result.getNearestPoint2()
-        found[2] = result.normal
-        # Where shapes just touch, coal may leave the direction open; such points are on neither.
-        return distance, found if math.isfinite(found.sum()) else np.full((3, 3), UNBOUNDED)
+        return distance
 
     def _fixed_pairs(self) -> dict[Pair, str]:
         """Pairs of links that are fixed to each other or adjacent."""
@@ -384,7 +369,9 @@ class Collisions:
                 X = model.frame(carrier).placement.inverse().array() @ X
             poses.append(X @ body.pose)
         self._poses = np.array(poses)
-        self._carriers = list(carriers.values())
+        self._frames = list(carriers.values())[1:]
+        self._carriers = np.tile(np.eye(4), (len(carriers), 1, 1))
+        self._twists = np.zeros((len(carriers), 6, model.nv))
         places = {mover: i for i, mover in enumerate(carriers)}
         self._carried_by = [places[mover] for mover in moved_by]
         names = [body.link for body in bodies]
@@ -396,26 +383,26 @@ class Collisions:
             and names[i] not in touching.get(names[j], ())
             and names[j] not in touching.get(names[i], ())
         ]
-        self._ends = np.array(self._pair_ends, dtype=np.intp).reshape(-1, 2)
+        self._ends = np.array(self._pair_ends, dtype=np.intp).reshape(-1, 2).T
         self._names = [
             pair_of(names[i], names[j]) if j < self._links else (names[i], names[j])
             for i, j in self._pair_ends
         ]
         radii = np.array([body.radius for body in bodies])
-        self._reach = radii[self._ends].sum(axis=1)
+        self._reach = radii[self._ends].sum(axis=0)
         self._extents = (1.01 * radii + OUTSIDE).tolist()
-        # Lower bounds of the last measured distances, and the coordinates then.
-        self._known = np.full(len(self._pair_ends), -UNBOUNDED)
-        self._known_at = np.zeros((len(self._pair_ends), model.nv))
         above = [model.ancestors(mover) for mover in moved_by]
         levers = [
             _levers(model, (above[i], above[j]), (spans[i], spans[j])) for i, j in self._pair_ends
         ]
         self._levers = np.array(levers).reshape(-1, model.nv)
-        self._coordinates = np.zeros(model.nv, dtype=np.intp)
+        # Lower bounds of distances at a configuration, and largest rates by its coordinates.
+        self._known, self._known_at = np.full(len(self._pair_ends), -UNBOUNDED), np.zeros(model.nq)
+        self._shifts = np.zeros((len(self._pair_ends), model.nq))
         for joint in model.joints:
-            if joint.kind.nq == 1:
-                self._coordinates[joint.v_indices[0]] = joint.q_indices[0]
+            if joint.q_indices:
+                of_joint = self._levers[:, list(joint.v_indices)].max(axis=1, keepdims=True)
+                self._shifts[:, list(joint.q_indices)] = of_joint
         self._calls = [
             library.ComputeDistance(bodies[i].geometry, bodies[j].geometry)
             for i, j in self._pair_ends
@@ -492,7 +479,7 @@ def _levers(model: Model, above: tuple[list[int], list[int]], spans: tuple[float
     """Largest rates (nv) at which joints change the distance of two bodies [m; 1 if sliding].
 
     The rate by a turning joint is the distance of the normal from its axis, at most the way along
-    the links to the points of either body. NaN where that has no bound: joints of several
+    the links to the points of either body. ``UNBOUNDED`` where that has no bound: joints of several
     coordinates, and sliding joints on the way.
 
     Args:
@@ -512,7 +499,7 @@ def _levers(model: Model, above: tuple[list[int], list[int]], spans: tuple[float
             if not isinstance(joint.kind, Prismatic | Revolute):
                 lever = np.nan
             levers[list(joint.v_indices)] += abs(joint.multiplier) * lever
-    return levers
+    return np.nan_to_num(levers, nan=UNBOUNDED)
 
 
 def _length(joint: Joint) -> float:
@@ -523,32 +510,33 @@ def _length(joint: Joint) -> float:
 
 
 def _pair(
-    distance: Any, points: Any, first: Any, second: Any, span: Any, other: Any, J: Any, K: Any
-) -> dict[str, Any]:
-    """Distance, points, normal and rates of a pair, of symbols; and a bound of the distance.
+    d: Any, p: Any, r: Any, n: Any, X: Any, Y: Any, s: Any, t: Any, J: Any, K: Any, ways: Any
+) -> Any:
+    """Distance, points, normal and rates of a pair, of symbols, after two lower bounds.
 
     Deep inside each other, coal may return points that are on neither body. Then the direction is
     that of the centres.
 
     Args:
-        distance, points: as measured: two points and the normal (3, 3).
-        first, second: (4, 4) poses of both bodies, at the centres of their bounding spheres.
-        span, other: largest coordinates of their points from there [m].
+        d, p, r, n: as measured: distance, two points and the normal.
+        X, Y: (4, 4) poses of both bodies, at the centres of their bounding spheres.
+        s, t: largest coordinates of their points from there [m].
         J, K: (6, nv) Jacobians of both bodies at the origin of the root frame.
+        ways: (nv) motions of the joints.
+
+    Returns:
+        (12 + nv) values: the distance after these motions, by the rates; a bound of the distance
+        now; then distance, points, normal, rates.
     """
-    a, b = first[:3, 3], second[:3, 3]
-    excess = [x for d in points[0] - a for x in (d - span, -d - span)]
-    excess += [x for d in points[1] - b for x in (d - other, -d - other)]
+    a, b = X[:3, 3], Y[:3, 3]
+    excess = [x for way in p - a for x in (way - s, -way - s)]
+    excess += [x for way in r - b for x in (way - t, -way - t)]
     sound = reduce(maximum, excess) <= 0.0
     apart, middle = b - a, 0.5 * (a + b)
-    n = where(sound, points[2], apart / maximum(norm(apart), UNIT))
-    p, r = where(sound, points[0], middle), where(sound, points[1], middle)
+    n = where(sound, n, apart / maximum(norm(apart), UNIT))
+    p, r = where(sound, p, middle), where(sound, r, middle)
     # Both points lie on the normal, so that p x n is the same for both.
     wrench = [*n, *(p[i - 2] * n[i - 1] - p[i - 1] * n[i - 2] for i in range(3))]
-    return {
-        'distance': where(sound, distance, maximum(distance, -(span + other))),
-        'points': [p, r],
-        'normal': n,
-        'rates': array(wrench) @ (K - J),
-        'known': where(sound, distance, -UNBOUNDED),
-    }
+    rates = array(wrench) @ (K - J)
+    bound, d = where(sound, d, -UNBOUNDED), where(sound, d, maximum(d, -(s + t)))
+    return [d - maximum(rates, -rates) @ ways, bound, d, *p, *r, *n, *rates]

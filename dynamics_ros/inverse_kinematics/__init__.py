@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inverse kinematics: joint positions that bring a frame to a pose, within the joint limits."""
 
-from .options import Options
+from .problem import Options
 from .result import InverseKinematicsResult, Solutions
 from .solve import solve, solve_all
 

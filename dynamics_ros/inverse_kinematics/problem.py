@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""An inverse kinematics problem: checked arguments, with targets, limits and options as arrays."""
+"""An inverse kinematics problem: its options, and checked arguments with targets and limits."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import cache
 from itertools import repeat
 from numbers import Real
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypedDict, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.algorithms.constrained import CONSTRAINT_ROWS
-from dynamics_ros.errors import InvalidArgumentError, UnknownJointError
+from dynamics_ros.collision import Collisions
+from dynamics_ros.errors import InvalidArgumentError, UnknownJointError, UnknownOptionError
 from dynamics_ros.kernels import Kernel, trace
 from dynamics_ros.model.hardened_xml import MAXIMUM_NUMBER
 from dynamics_ros.multibody.arguments import (
     ORTHOGONALITY,
+    check_count,
     check_flag,
     check_positive,
     finite_vector,
@@ -32,7 +34,6 @@ from dynamics_ros.spatial import Matrix3, Scalar, transform_of_rows
 from dynamics_ros.spatial.scalar import sqrt, where_less
 
 from .chain import HALF_TURN, Chain, Reach, Supports, chain_of
-from .options import Options
 from .result import CONVERGED, InverseKinematicsResult
 from .search import UNBOUNDED, Deadline, Search, ends_within
 
@@ -44,6 +45,100 @@ SUPPORTS = ('point', 'surface')
 """Kinds of contacts of a support."""
 
 NO_SLACK = np.zeros(6)
+
+
+class SearchOptions(TypedDict, total=False):
+    """Keyword arguments of ``solve`` and ``solve_all``; see ``Options``."""
+
+    position_tolerance: float
+    rotation_tolerance: float
+    position_only: bool
+    slack: ArrayLike | None
+    joint_weights: Mapping[str, float] | None
+    locked_joints: Collection[str]
+    posture: ArrayLike | str | None
+    collisions: Collisions | None
+    timeout: float
+    max_restarts: int
+    random_seed: int
+
+
+class SolveOptions(SearchOptions, total=False):
+    """Keyword arguments of ``solve``; see ``Options``."""
+
+    supports: Mapping[str, str] | None
+
+
+class SolveAllOptions(SearchOptions, total=False):
+    """Keyword arguments of ``solve_all``; see ``Options``."""
+
+    max_solutions: int
+    min_separation: float | None
+
+
+class Options(NamedTuple):
+    """Options of ``solve`` and ``solve_all`` with their defaults.
+
+    Attributes:
+        position_tolerance: accepted distance from the target [m].
+        rotation_tolerance: accepted angle from the target [rad].
+        position_only: leave the rotation free.
+        slack: (6) accepted deviation along and about the axes of the target [m, rad]; inf leaves
+            a direction free. None is zero.
+        joint_weights: motion cost by joint name; 1 for other joints, inf locks a joint.
+        locked_joints: names of joints that keep their seed values, also somewhat beyond limits.
+        posture: (nq) preferred configuration, approached as far as the target allows; 'seed'
+            minimizes the motion, 'centre' is the middle of the limits, None is no preference.
+        collisions: links and obstacles that a solution keeps apart; None: not checked.
+        timeout: s, wall clock, without the setup of a robot's first problem. A tenth of it is
+            guaranteed as processor time, even if other processes delay the search. The default of
+            ``solve_all`` is 0.2 s.
+        max_restarts: number of starts after the seed.
+        random_seed: selects the sequence of starts.
+        supports: of ``solve``: frames that keep their seed pose while the root moves
+            ([RD] 2.10.5), each with 'point' for its position or 'surface' for its pose. They have
+            priority over the targets, also if there is no solution.
+        max_solutions: of ``solve_all``: maximum number of solutions.
+        min_separation: of ``solve_all``: minimum difference in at least one joint [rad or m]. None
+            is 0.1 for a search; a closed form only merges solutions that are equal up to rounding.
+    """
+
+    position_tolerance: float = 1e-5
+    rotation_tolerance: float = 1e-5
+    position_only: bool = False
+    slack: ArrayLike | None = None
+    joint_weights: Mapping[str, float] | None = None
+    locked_joints: Collection[str] = ()
+    posture: ArrayLike | str | None = None
+    collisions: Collisions | None = None
+    timeout: float = 0.05
+    max_restarts: int = 200
+    random_seed: int = 0
+    supports: Mapping[str, str] | None = None
+    max_solutions: int = 16
+    min_separation: float | None = None
+
+    @classmethod
+    def of(cls, kind: type, options: Mapping[str, Any], robot: RigidBodySystem) -> Options:
+        """Return checked options of the names that a TypedDict has.
+
+        Raises:
+            UnknownOptionError: names the first unknown option, and the valid ones.
+            InvalidArgumentError: a bound is out of range, or collisions are of another robot.
+        """
+        for name in options:
+            if name not in kind.__annotations__:
+                raise UnknownOptionError(name, ('seed', *kind.__annotations__))
+        given = cls(**options)
+        check_positive('timeout', given.timeout)
+        check_count('max_restarts', given.max_restarts, least=0)
+        check_count('random_seed', given.random_seed, least=0)
+        check_count('max_solutions', given.max_solutions, least=1)
+        if given.min_separation is not None:
+            check_positive('min_separation', given.min_separation)
+        if given.collisions is not None:
+            Collisions.check_robot(given.collisions, robot)
+        return given
 
 
 class Candidate(NamedTuple):

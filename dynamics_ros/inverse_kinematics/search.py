@@ -56,7 +56,9 @@ KEPT_POSITION = 1e-7
 NEAR_LIMIT = 0.1
 """Share of a step of the rotation below which a joint on its way counts as at its limit."""
 
-SETTLING_STEPS = 50
+SETTLING_STEPS, SLIDING_STEPS = 50, 40
+"""Step limits of an approach to a preferred posture, and of the rotation at a position."""
+
 PULL = 0.3
 """Fraction of the distance to a preferred posture per step; two steps halve the distance."""
 
@@ -165,12 +167,12 @@ class Search(NamedTuple):
         return self.kernel.backend == 'llvm'
 
     def _in_pieces(
-        self, positions: Vector, progress: Vector, settings: Vector, deadline: Deadline
+        self, positions: Vector, progress: Vector, settings: Vector, deadline: Deadline | None
     ) -> tuple[Vector, Vector]:
         """Positions and progress of a search; the clock is checked in between."""
         steps, settings, max_steps = 0, settings.copy(), int(settings[-1])
         size = max_steps if self.compiled else CLOCK_STEPS
-        while steps < max_steps and not (steps and deadline.passed()):
+        while steps < max_steps and not (steps and deadline and deadline.passed()):
             steps = settings[-1] = min(steps + size, max_steps)
             positions, progress = self.kernel.call(
                 positions, progress, self.targets, self.joints, self.tasks, settings
@@ -198,6 +200,27 @@ class Search(NamedTuple):
         step = self._replace(tasks=self.weighted(1.0, rotation))._step
         finish = lambda positions: End(positions, True, 0.0, 0)  # noqa: E731
         return _descent(start, step, finish, APPROACH_RESOLUTION, deadline)
+
+    def slide(self, start: Vector, place: Search, clock: Deadline | None) -> End:
+        """Reduce the rotation error at the positions of the frames; inexact where limits bind.
+
+        Args:
+            start: (n) joint positions that bring the frames to their positions.
+            place: search for positions.
+            clock: time to stop; None for no time limit.
+
+        Returns:
+            The end, whose cost is that of the rotations; ``start`` if it is better.
+        """
+        free = self._replace(tasks=self.weighted(1.0, ROTATION_AT_POSITION))
+        settings = np.array([DAMPING, 0.0, NEVER, NEVER, SETTLED, SLIDING_STEPS])
+        positions, progress = free._in_pieces(start, _ENDLESS_PROGRESS, settings, clock)
+        end = place.run(positions, clock)
+        (_, cost), (_, before) = (self._step(x, 0.0) for x in (end.positions, start))
+        steps = int(progress.item(PROGRESS - 1)) + end.steps
+        if end.arrived and cost < before:
+            return End(end.positions, False, cost, steps)
+        return End(start, False, before, steps)
 
     def turn(self, start: Vector, place: Search, deadline: Deadline) -> End:
         """Descend to the smallest rotation error with the frames at their target positions.

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Inverse kinematics by local search with restarts: one solution, or all distinct ones."""
+"""Inverse kinematics by closed form or local search with restarts: one solution, or all."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dynamics_ros.algorithms.inverse_kinematics.solutions import EXACT, solvable_arm
 from dynamics_ros.collision import Collisions
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.arguments import (
@@ -22,11 +23,9 @@ from dynamics_ros.multibody.arguments import (
 )
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
-from .analytic import closed_form_of, closed_form_solutions
-from .chain import chain_of
+from .chain import ClosedForm, chain_of
 from .in_loops import ends_in_loops, solve_in_loops
-from .options import Options, SolveAllOptions, SolveOptions, check_known
-from .problem import Candidate, Problem
+from .problem import Candidate, Options, Problem, SolveAllOptions, SolveOptions
 from .result import (
     COLLIDING,
     CONVERGED,
@@ -84,6 +83,12 @@ ALL_TIMEOUT = 0.2
 SEARCHING = 0.8
 """Fraction of the timeout for finding a solution; the rest is for the closest approach."""
 
+BRANCH_SEPARATION = 1e-4
+"""Difference of each joint below which two branches count as the same solution [rad]."""
+
+RELIABLE = 1e-7
+"""Smallest tolerance that rounding cannot exceed where branches coincide [m or rad]."""
+
 
 def solve(
     robot: RigidBodySystem,
@@ -124,11 +129,7 @@ def solve(
             solution; leading axes cannot be broadcast.
         UnknownOptionError: there is no such option.
     """
-    given = DEFAULTS
-    if options:
-        check_known(SolveOptions, options)
-        given = Options(**options)
-        given.check(robot)
+    given = Options.of(SolveOptions, options, robot) if options else DEFAULTS
     if frame is None:
         frame = robot.tool_frame
     axes_of_one = 2 if isinstance(frame, str) else 3
@@ -286,11 +287,9 @@ def solve_all(
         InvalidArgumentError: an argument has a wrong shape, is not finite or is out of range.
         UnknownOptionError: there is no such option.
     """
-    check_known(SolveAllOptions, options)
     options.setdefault('timeout', ALL_TIMEOUT)
-    given = Options(**options)
+    given = Options.of(SolveAllOptions, options, robot)
     problem = Problem(robot, target, frame, seed, given)
-    given.check(robot)
     collisions, most = given.collisions, given.max_solutions
     closed_form = None if robot.model.loops else closed_form_of(problem)
     began = time.perf_counter()
@@ -358,6 +357,75 @@ def _check_locked(problem: Problem) -> None:
         raise InvalidArgumentError('locked_joints', where, 'a seed within the limits')
 
 
+def closed_form_of(problem: Problem) -> ClosedForm | None:
+    """Closed form for a problem; None if its arm or its options do not allow one.
+
+    The closed form of a chain and a set of locked joints is created once and stored with the chain.
+    """
+    chain = problem.chain
+    _, _, position_only, slack, weights, _, posture, *_ = problem.options
+    if position_only or slack is not None or posture is not None or chain.supports:
+        return None
+    if weights and any(map(math.isfinite, weights.values())):
+        return None
+    locked: tuple[str, ...] = ()
+    if problem.locked is not None:
+        locked = tuple(chain.names[i] for i in np.flatnonzero(problem.locked))
+    try:
+        return chain.closed_forms[locked]
+    except KeyError:
+        closed_form = chain.closed_forms[locked] = _closed_form(problem, locked)
+        return closed_form
+
+
+def _closed_form(problem: Problem, locked: tuple[str, ...]) -> ClosedForm | None:
+    robot, frames = problem.robot, problem.chain.frames
+    if len(frames) > 1:
+        return None
+    places = [robot.joint_q_indices[name] for name in locked]
+    arm = solvable_arm(robot.model, robot.model.frame(frames[0]), places)
+    if arm is None:
+        return None
+    kernel = robot.kernel('analytic_inverse_kinematics', frames[0], *locked)
+    exact = arm.error < EXACT and not locked
+    closed_form = ClosedForm(kernel, exact)
+    # Compile now, so that compilation does not use up the timeout and all results are identical.
+    kernel.wait()
+    closed_form_solutions(closed_form, problem, 0.0, most=1)
+    return closed_form
+
+
+def closed_form_solutions(
+    closed_form: ClosedForm, problem: Problem, began: float, most: int
+) -> tuple[Solutions, bool]:
+    """Distinct solutions within the limits, sorted by distance from the seed.
+
+    Args:
+        closed_form: of the problem, as returned by `closed_form_of`.
+        problem: a problem with one frame.
+        began: start time of the problem, on ``time.perf_counter`` [s].
+        most: largest number of solutions.
+
+    Returns:
+        The solutions, and whether the target is provably out of reach, independent of joint limits.
+    """
+    position, rotation, *_ = problem.options
+    settings = np.array((position, rotation, problem.options.min_separation or BRANCH_SEPARATION))
+    positions, squares, counts = closed_form.kernel.call(
+        problem.start, problem.in_root_link[0], settings
+    )
+    count, reached = counts.tolist()
+    rows = positions[: min(int(count), most)]
+    if len(problem.q) > rows.shape[1]:
+        q = np.empty((len(rows), len(problem.q)))
+        q[:] = problem.q
+        q[:, problem.chain.q_index] = rows
+        rows = q
+    unreachable = not reached and closed_form.exact and min(position, rotation) >= RELIABLE
+    of, elapsed = (problem.robot, problem.chain), time.perf_counter() - began
+    return Solutions(of, rows, squares, None, elapsed), unreachable
+
+
 def _descents(
     problem: Problem, starts: Sequence[Vector], rotation: float, deadline: Deadline
 ) -> list[End]:
@@ -374,6 +442,8 @@ def _turned(
     problem: Problem, starts: Sequence[Vector], more: Iterable[Vector], deadline: Deadline
 ) -> list[End]:
     """Ends of descents of the rotation from solutions of the position; empty if there are none.
+
+    The best one is improved to the least rotation error near it.
 
     Args:
         problem: a problem; none of these solve it if it has supports.
@@ -396,9 +466,12 @@ def _turned(
     solutions.sort(key=lambda positions: problem.candidate(positions).rotation_error)
     ends: list[End] = []
     for positions in solutions[:DESCENTS]:
-        ends.append(problem.search.turn(positions, place, deadline))
+        ends.append(problem.search.slide(positions, place, clock))
         if deadline.passed() or _agreeing(ends) >= AGREEING_DESCENTS:
             break
+    ends.sort(key=lambda end: end.cost)
+    if ends:
+        ends[0] = problem.search.turn(ends[0].positions, place, deadline)
     return ends
 
 

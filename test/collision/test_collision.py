@@ -104,7 +104,7 @@ def test_a_distance_with_points_on_neither_body_is_measured_again(sliders, monke
     q, ways = np.array([0.28, 0.0]), np.full(2, 0.01)
     scene = sliders.with_obstacles({})
     with monkeypatch.context() as wrong:
-        wrong.setattr(scene, '_measure', lambda pair: (5.0, np.full((3, 3), 1e9)))
+        wrong.setattr(scene, '_calls', [lambda *_: 5.0])  # no points
         assert not scene.distance_jacobian(q, 0.1, ways)[0].pairs
     assert scene.distance_jacobian(q, 0.1, ways)[0].distance == pytest.approx([0.02], abs=1e-6)
 

@@ -18,9 +18,8 @@ from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
 from dynamics_ros.algorithms.inverse_kinematics.six_axis_geometry import Geometry
 from dynamics_ros.algorithms.inverse_kinematics.solutions import analytic_solutions, solvable_arm
-from dynamics_ros.inverse_kinematics.analytic import closed_form_of, closed_form_solutions
-from dynamics_ros.inverse_kinematics.options import Options
-from dynamics_ros.inverse_kinematics.problem import Problem
+from dynamics_ros.inverse_kinematics.problem import Options, Problem
+from dynamics_ros.inverse_kinematics.solve import closed_form_of, closed_form_solutions
 
 X, Y, Z = np.eye(3)
 

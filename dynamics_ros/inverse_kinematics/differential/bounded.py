@@ -110,7 +110,8 @@ class _Region(NamedTuple):
     def contains(self, x: Array) -> bool:
         """Whether x is in the region, but for rounding."""
         y = self.values(x)
-        return bool((y <= self.high + ROUNDING).all() and (y >= self.low - ROUNDING).all())
+        # A NaN is not in the region.
+        return bool(np.maximum(y - self.high, self.low - y).max() <= ROUNDING)
 
     def optimum(self, B: Array, b: Array, Z: Array, base: Array) -> Array:
         """The base + Z z in the region of least |B z - b|^2 + damping^2 |z|^2.
@@ -156,11 +157,11 @@ class _Region(NamedTuple):
         The unknowns are y = (s, x), a null space of E.
         """
         size = np.sqrt(b @ b)[None]
-        if not size.any():
+        if not size.item():
             return None
         E = _with_first_column(-b / size, A)
         Y, zero = _null_space(E, 1.0), np.zeros(len(x) + 1)
-        if np.abs(Y[0]).max(initial=0.0) <= RANK_TOLERANCE:
+        if max(map(abs, Y[0].tolist()), default=0.0) <= RANK_TOLERANCE:
             return None
         low, high = np.concatenate([ZERO, self.low]), np.concatenate([size, self.high])
         wider = _Region(low, high, _with_first_column(0.0, self.G), self.damping)
