@@ -92,11 +92,19 @@ class Explorer:
         self.robot, self.q, self.shown = robot, robot.nominal(), True
         self._scene.set_title(robot.name)
         self._scene.show_robot(robot.frame_names, self._shapes, self._choose_frame)
-        self._ranges = slider_ranges(robot.model)
-        self._set_positions({joint: self._inside(joint, 0.0) for joint in self._ranges})
         with self._joints_tab:
-            self._sliders = {joint: self._slider(joint) for joint in self._ranges}
-        self._robot_controls = [*self._frame_controls(tool), *self._sliders.values()]
+            self._sliders = {
+                joint: self._slider(joint, *ends)
+                for joint, ends in slider_ranges(robot.model).items()
+            }
+        self._set_positions({joint: slider.value for joint, slider in self._sliders.items()})
+        gui, later = self._scene.gui, self._scene.later
+        with self._robot_tab:
+            chosen = self._chosen = gui.add_dropdown('frame', robot.frame_names, initial_value=tool)
+            self._pose_text = gui.add_markdown('')
+            self._bars = gui.add_html('')
+        chosen.on_update(lambda _: later(lambda: self._choose_frame(chosen.value)))
+        self._robot_controls = [chosen, self._pose_text, self._bars, *self._sliders.values()]
         self._choose_frame(tool)
         self._look_at()
 
@@ -180,16 +188,6 @@ class Explorer:
 
     # --- frames and joints ------------------------------------------------------------------------
 
-    def _frame_controls(self, tool: str) -> list[Any]:
-        gui = self._scene.gui
-        with self._robot_tab:
-            chosen = gui.add_dropdown('frame', self.robot.frame_names, initial_value=tool)
-            self._pose_text = gui.add_markdown('')
-            self._bars = gui.add_html('')
-        chosen.on_update(lambda _: self._scene.later(lambda: self._choose_frame(chosen.value)))
-        self._chosen = chosen
-        return [chosen, self._pose_text, self._bars]
-
     def _choose_frame(self, frame: str) -> None:
         if frame not in self.robot.frame_names:  # of the robot before
             return
@@ -217,11 +215,10 @@ class Explorer:
                 self.q[index] = position
         self._moved = True
 
-    def _slider(self, joint: str) -> Any:
-        lower, upper = self._ranges[joint]
+    def _slider(self, joint: str, lower: float, upper: float) -> Any:
         slider = self._scene.gui.add_slider(
             joint, min=lower, max=upper, step=(upper - lower) / 1000.0,
-            initial_value=self._inside(joint, 0.0), disabled=self._live,
+            initial_value=min(max(0.0, lower), upper), disabled=self._live,
         )  # fmt: skip
 
         def move() -> None:
@@ -232,13 +229,10 @@ class Explorer:
         slider.on_update(lambda event: self._scene.later(move) if event.client else None)
         return slider
 
-    def _inside(self, joint: str, position: float) -> float:
-        lower, upper = self._ranges[joint]
-        return min(max(position, lower), upper)
-
     def _move_sliders(self) -> None:
         for joint, slider in self._sliders.items():
-            slider.value = self._inside(joint, float(self.q[self.robot.joint_q_indices[joint]]))
+            position = float(self.q[self.robot.joint_q_indices[joint]])
+            slider.value = min(max(position, slider.min), slider.max)
 
     def _set_live(self, *, live: bool) -> None:
         self._live = live
