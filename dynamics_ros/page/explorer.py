@@ -92,12 +92,10 @@ class Explorer:
         self.robot, self.q, self.shown = robot, robot.nominal(), True
         self._scene.set_title(robot.name)
         self._scene.show_robot(robot.frame_names, self._shapes, self._choose_frame)
+        self._ranges = slider_ranges(robot.model)
+        self._set_positions({joint: self._inside(joint, 0.0) for joint in self._ranges})
         with self._joints_tab:
-            self._sliders = {
-                joint: self._slider(joint, *ends)
-                for joint, ends in slider_ranges(robot.model).items()
-            }
-        self._set_positions({joint: slider.value for joint, slider in self._sliders.items()})
+            self._sliders = {joint: self._slider(joint) for joint in self._ranges}
         gui, later = self._scene.gui, self._scene.later
         with self._robot_tab:
             chosen = self._chosen = gui.add_dropdown('frame', robot.frame_names, initial_value=tool)
@@ -215,10 +213,11 @@ class Explorer:
                 self.q[index] = position
         self._moved = True
 
-    def _slider(self, joint: str, lower: float, upper: float) -> Any:
+    def _slider(self, joint: str) -> Any:
+        lower, upper = self._ranges[joint]
         slider = self._scene.gui.add_slider(
             joint, min=lower, max=upper, step=(upper - lower) / 1000.0,
-            initial_value=min(max(0.0, lower), upper), disabled=self._live,
+            initial_value=self._inside(joint, 0.0), disabled=self._live,
         )  # fmt: skip
 
         def move() -> None:
@@ -229,10 +228,12 @@ class Explorer:
         slider.on_update(lambda event: self._scene.later(move) if event.client else None)
         return slider
 
+    def _inside(self, joint: str, position: float) -> float:
+        return float(np.clip(position, *self._ranges[joint]))
+
     def _move_sliders(self) -> None:
         for joint, slider in self._sliders.items():
-            position = float(self.q[self.robot.joint_q_indices[joint]])
-            slider.value = min(max(position, slider.min), slider.max)
+            slider.value = self._inside(joint, float(self.q[self.robot.joint_q_indices[joint]]))
 
     def _set_live(self, *, live: bool) -> None:
         self._live = live
