@@ -315,7 +315,8 @@ class ArmDemonstration(Demonstration):
         place = f', contact at {contact.link}' if contact.state != ContactState.NONE else ''
         where = ' '.join(f'{x:.3f}' for x in pose[:3, 3] + 0.0)
         title = f'{robot.name}, {tool} at {where} m, gravity up to {np.abs(tau).max():.3g} Nm'
-        return View(title + place, ('joint', 'position', 'gravity', 'external'), rows, sizes)
+        head = 'joint; rad, Nm', 'position', 'gravity', 'external'
+        return View(title + place, head, rows, sizes)
 
 
 def pose_error(A: Array, B: Array) -> tuple[float, float]:

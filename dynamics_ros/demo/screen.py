@@ -111,7 +111,7 @@ class Screen:
         table = Table(box=None, padding=(0, 1, 0, 0), header_style='dim')
         table.add_column(view.head[0], max_width=18, no_wrap=True)
         for name in view.head[1:]:
-            table.add_column(name, no_wrap=True)
+            table.add_column(f'{name:>9}', no_wrap=True)
         for name, cells in view.rows[:_ROWS]:
             table.add_row(name, *map(_shown, cells))
         more = len(view.rows) - _ROWS
@@ -128,10 +128,12 @@ class Screen:
 def _shown(cell: Cell) -> Any:
     """A number, and a bar of its magnitude relative to its limit, red beyond it."""
     value, limit = cell
-    text = Text(f'{value:9.3f} ' if math.isfinite(value) else f'{"-":>9} ')
-    if math.isfinite(value) and 0.0 < limit < math.inf:
-        share = abs(value) / limit
-        text.append('█' * round(BAR * min(share, 1.0)), 'red' if share > 1.0 else 'cyan')
+    known = math.isfinite(value)
+    text = Text(f'{value:9.3f}' if known else f'{"-":>9}')
+    if 0.0 < limit < math.inf:
+        share = abs(value) / limit if known else 0.0
+        bar = '█' * round(BAR * min(share, 1.0))
+        text.append(f' {bar:{BAR}}', 'red' if share > 1.0 else 'cyan')
     return text
 
 
