@@ -28,8 +28,6 @@ __all__ = sorted([*(row.name for row in ELEMENTARY), 'array', 'atan', 'inv', 'ma
 __all__ += ['norm', 'sign', 'solve', 'where']
 
 
-LINEAR_ALGEBRA = 'dynamics_ros.kernels.math has norm, and solve and inv of small matrices'
-
 LARGEST = 12
 """Most rows of a traced matrix that ``solve`` takes: 12 rows take 6,000 operations."""
 
@@ -164,11 +162,7 @@ def compile(
 
 
 def _with_line(error: TypeError | ValueError) -> str:
-    """Return the message of an error with the line of the user's function that has raised it.
-
-    Raises:
-        ValueError: it is one, and not raised by linear algebra.
-    """
+    """Return the message of an error with its line; other ValueErrors than of linalg are raised."""
     message, lines = str(error), traceback.extract_tb(error.__traceback__)
     names = (
         f'{found[1]}.linalg.{frame.f_code.co_name}'
@@ -177,7 +171,7 @@ def _with_line(error: TypeError | ValueError) -> str:
         and any(map(is_symbolic, frame.f_locals.values()))
     )
     if name := next(names, ''):
-        message = f'{name} takes no traced values; {LINEAR_ALGEBRA}'
+        message = f'{name} takes no traced values; norm, solve, inv of dynamics_ros.kernels.math do'
     elif isinstance(error, ValueError):
         raise error
     elif 'has no callable' in message:

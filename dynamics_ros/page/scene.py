@@ -23,13 +23,11 @@ from numpy.typing import NDArray
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.model.collision_geometry import Visual
 
-from .robot_page import PORT
-
 Array = NDArray[np.float64]
 Color = tuple[float, float, float]
 
-HIGHEST_PORT = 65535
-"""Highest number of a port."""
+USUAL_PORT, HIGHEST_PORT = 8080, 65535
+"""Port of a page if none is given, and the highest number of a port."""
 
 ROBOT = '/robot'
 
@@ -63,7 +61,7 @@ class Scene:
 
         Args:
             host: address of the page.
-            port: its port; 0 is ``PORT``.
+            port: its port; 0 is ``USUAL_PORT``.
             title: title of the page.
             exact: whether a taken port is an error, instead of a reason to take the next free one.
 
@@ -73,7 +71,7 @@ class Scene:
         """
         if not 0 <= port <= HIGHEST_PORT:
             raise InvalidArgumentError('port', str(port), f'0 to {HIGHEST_PORT}')
-        port, free = port or PORT, f'a free port, or 0 for {PORT} or the next free one'
+        port, free = port or USUAL_PORT, f'a free port, or 0 for {USUAL_PORT} or the next free one'
         # With an unusable address, viser would wait for its thread for ever.
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -25,7 +25,6 @@ from ros_harness import LATCHED, Client, client, description, running
 from std_msgs.msg import String
 
 from dynamics_ros import Robot
-from dynamics_ros.page.bars import Bar, bars
 from dynamics_ros.page.explorer import Explorer
 from dynamics_ros.page.scene import Scene
 from dynamics_ros_msgs.msg import Result
@@ -140,13 +139,3 @@ def test_the_panel_takes_at_most_a_quarter_of_the_window(explorer: Explorer, pag
             explorer.update()
             assert time.monotonic() < deadline, text_of(page)
             time.sleep(0.05)
-
-
-def test_bars_stay_in_the_narrowest_panel(page: Any, tmp_path: Path) -> None:
-    torques = {f'shoulder_joint_{k}': Bar(-10.0, 20.0) for k in range(3)}
-    html = f'<!doctype html><div style="width:225px">{bars([*torques], torques, torques)}</div>'
-    (tmp_path / 'bars.html').write_text(html)
-    page.get(f'file://{tmp_path}/bars.html')
-    script = 'return [...document.querySelectorAll("td > div")].map(x => x.clientWidth)'
-    widths = page.execute_script(script)
-    assert len(widths) == 6 and min(widths) > 15
