@@ -136,9 +136,14 @@ def _highest_rate(bench: Bench, ours: Running, others: list[Running]) -> Iterato
 
 
 def _service(bench: Bench, ours: Running) -> Iterator[Record]:
-    found = bench.called_beside(ours)
-    case, peer = 'inverse dynamics p50 beside 1 kHz', ('empty service', found['empty'])
-    yield bench.record(case, found['inverse dynamics'], 'us', *peer, goal=Goal(4.0))
+    round_trips, _ = bench.called(ours, alone=False)
+    empty = round_trips.pop('empty')
+    for name, value in round_trips.items():
+        case, peer = f'{name.replace("_", " ")} p50 beside 1 kHz', ('empty service', empty)
+        yield bench.record(case, value, 'us', *peer, goal=Goal(2.2))
+    value, library = bench.called(ours, alone=True)[1]['inverse_kinematics'], bench.searched()
+    case, goal = 'callback of inverse kinematics', Goal(4.0 * library + 100.0, of='value')
+    yield bench.record(case, value, 'us', 'library call', library, goal=goal)
 
 
 def _changes(bench: Bench, ours: Running) -> Iterator[Record]:

@@ -179,11 +179,38 @@ class Bench:
         thread.join()
         return json.loads(found[0]), longest
 
-    def called_beside(self, one: Running) -> dict[str, float]:
-        """Median times of service calls [us]."""
-        count = 100 if self.quick else 1000
-        found, _ = self.beside(one, self.seconds, 'ros_caller', str(self._request), str(count))
-        return dict(found)
+    def called(self, one: Running, *, alone: bool) -> tuple[dict[str, float], dict[str, float]]:
+        """Median round trips of services, and median times of their callbacks [us], by service.
+
+        Args:
+            one: process whose services are called.
+            alone: whether no joint states arrive meanwhile.
+        """
+        from benchmarks.ros_meter import start
+
+        count = 50 if self.quick else 500
+        arguments = str(self._request), self.subject.contacts[-1], str(count)
+        if alone:
+            program = start('ros_caller', *arguments, *_namespace(one.name), piped=True)
+            found = json.loads(program.communicate()[0].splitlines()[-1])
+        else:
+            found, _ = self.beside(one, self.seconds, 'ros_caller', *arguments)
+        round_trips, callbacks = found
+        return round_trips, callbacks
+
+    def searched(self) -> float:
+        """Median time of the search that ``ros_caller`` asks for, by the library [us]."""
+        from benchmarks.ros_caller import SHIFT
+        from benchmarks.timing import QUICK, Effort, interleaved
+        from dynamics_ros.robot import Robot
+
+        robot, frame = Robot(self.subject.urdf), self.subject.contacts[-1]
+        q = self.subject.posture()
+        target = robot.forward_kinematics(q + SHIFT, frame)
+        names = {'robot': robot, 'target': target, 'frame': frame, 'q': q}
+        effort = QUICK if self.quick else Effort()
+        call = {'': 'robot.inverse_kinematics(target, frame, q).manipulability'}
+        return 1e6 * interleaved(call, names, effort)['']
 
     def longest_beside(self, one: Running, how: str) -> float:
         """Longest time to an answer beside clients that 'leave' or 'stay' [ms]."""

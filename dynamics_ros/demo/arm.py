@@ -48,8 +48,7 @@ PUSH_TOLERANCE = 5.0
 JOINT_STATES, GRAVITY = '/joint_states', '/dynamics_node/gravity_torques'
 CONTACT, TRUTH = '/contact_node/contact_state', '/robot_simulator/ground_truth'
 
-_POSE_TOLERANCE = 1e-6  # m and rad: rounding gives 1e-15, a wrong frame far more
-_TORQUE_TOLERANCE = 1e-6  # relative to the largest torque if that exceeds 1 Nm, otherwise Nm
+_TOLERANCE = 1e-6  # m, rad, and Nm or the ratio to a larger torque: rounding gives 1e-15
 _SOLUTION_TOLERANCE = 1e-3  # m and rad; that of inverse kinematics itself is 1e-5
 _MIN_RATE = 50.0  # joint states per second, below which the machine is too slow
 _MAX_DETECTION_TIME = 500.0  # ms, from the beginning of a push to its detection
@@ -57,13 +56,11 @@ _BEFORE = 400_000_000  # ns before the push in which no contact may be reported
 _SETTLED = 0.4  # share of the push after which it is in steady state
 _EDGE = 50_000_000  # ns excluded at the end of the push
 
-_QUIET = 0.1  # share of a round before the push, in which no contact may be reported
-_PUSH = 0.35  # share of a round that the push lasts
+_QUIET, _PUSH = 0.1, 0.35  # shares of a round: before the push, and of the push
 _MAX_PUSH_DURATION = 4.0  # s
-_PAUSE = 0.3  # s, between the push and the service calls
+_PAUSE = 0.3  # s, after the push and between the service calls
 _MIN_TORQUE = 1e-6  # Nm, least joint torque of a push that can be shown
-_SHARE_OF_PUSH = 0.3  # ratio of the contact threshold of a joint to its torque by the push
-_SHARE_OF_LARGEST = 0.03  # least ratio of that threshold to the largest torque of a joint
+_SHARES_OF_PUSH = 0.3, 0.03  # contact threshold of a joint over its own and the largest torque
 _SEARCH_TIMEOUT = 5.0  # s, timeout of a search, which the service allows at most
 
 
@@ -105,7 +102,8 @@ class Subject:
         torques of a small arm are small, and its simulated sensors have no noise.
         """
         largest = float(self.torques.max())
-        thresholds = np.maximum(_SHARE_OF_PUSH * self.torques, _SHARE_OF_LARGEST * largest)
+        own, common = _SHARES_OF_PUSH
+        thresholds = np.maximum(own * self.torques, common * largest)
         contact = {
             'frames': [self.tool],
             'thresholds': {'contact': thresholds.tolist(), 'collision': [math.inf]},
@@ -166,8 +164,8 @@ class ArmDemonstration(Demonstration):
     def connect(self) -> None:
         """Subscribe to the outputs and the ground truth."""
         # Positions and velocities (2, n), torques (n), poses (4, 4), wrenches (6) at the tool.
-        self.subscribe(JOINT_STATES, JointState, self._state)
-        self.subscribe(GRAVITY, JointState, lambda x: self._in_order(x.name, x.effort))
+        self.subscribe(JOINT_STATES, JointState, lambda x: self._in_order(x, 'position velocity'))
+        self.subscribe(GRAVITY, JointState, lambda x: self._in_order(x, 'effort')[0])
         self.subscribe(CONTACT, ContactState)
         for topic in (self.pose, self.true_pose):
             self.subscribe(topic, PoseStamped, lambda x: pose_matrix(x.pose, 'pose'))
@@ -179,16 +177,14 @@ class ArmDemonstration(Demonstration):
 
     def round(self, duration: float) -> None:
         """Push the tool, then call inverse kinematics and inverse dynamics."""
-        began, tool = time.monotonic(), self._subject.tool
+        began = time.monotonic()
         self.watch(_QUIET * duration)
         quiet, seconds = self.newest(JOINT_STATES), min(_PUSH * duration, _MAX_PUSH_DURATION)
-        self.push(tool, self._subject.force, seconds)
+        self.push(self._subject.tool, self._subject.force, seconds)
         self.watch(seconds + _PAUSE)
         self.wait_until(quiet + round((seconds + _PAUSE) * 1e9))
         self.check_push(quiet, seconds)
-        self._call_inverse_kinematics()
-        self.watch(_PAUSE)
-        self._call_inverse_dynamics()
+        self._call_services()
         self.watch(began + duration - time.monotonic())
 
         count = sum(t > self.first for t in list(self.messages[JOINT_STATES]))
@@ -198,56 +194,50 @@ class ArmDemonstration(Demonstration):
         self.check_poses()
         self.check_gravity()
 
-    def _call_inverse_kinematics(self) -> None:
-        subject = self._subject
+    def _call_services(self) -> None:
+        subject, names = self._subject, list(self._subject.robot.joint_names)
         target = subject.reference.forward_kinematics(subject.target(), subject.tool)
+        now = self.node.get_clock().now().to_msg()
         request = ComputeInverseKinematics.Request(
             frame=subject.tool,
-            target=pose_stamped(self._now(), subject.robot.root_frame, target),
+            target=pose_stamped(now, subject.robot.root_frame, target),
             timeout=duration_message(_SEARCH_TIMEOUT),
         )
         response, self.figures['inverse_kinematics_ms'] = self.call(self._solve, request)
         if response is not None:
-            solution = response.solution
-            self.check_solution(target, self._in_order(solution.name, solution.position))
-
-    def _call_inverse_dynamics(self) -> None:
-        robot, (q, v) = self._subject.robot, self.latest(JOINT_STATES)
-        a = np.random.default_rng(self.figures['rounds']).uniform(-1.0, 1.0, robot.nv)
-        names = list(robot.joint_names)
+            self.check_solution(target, self._in_order(response.solution, 'position')[0])
+        self.watch(_PAUSE)
+        q, v = self.latest(JOINT_STATES)
+        a = np.random.default_rng(self.figures['rounds']).uniform(-1.0, 1.0, len(names))
+        state = joint_state(now, names, position=q, velocity=v)
         request = ComputeInverseDynamics.Request(
-            state=joint_state(self._now(), names, position=q, velocity=v),
-            acceleration_names=names,
-            accelerations=a.tolist(),
+            state=state, acceleration_names=names, accelerations=a.tolist()
         )
         response, self.figures['inverse_dynamics_ms'] = self.call(self._inverse_dynamics, request)
         if response is not None:
-            tau = self._in_order(response.torques.name, response.torques.effort)
-            truth = self._subject.reference.inverse_dynamics(q, v, a)
-            self.check_torques('inverse dynamics', 'inverse_dynamics_error_nm', tau, truth)
+            tau = self._in_order(response.torques, 'effort')[0]
+            truth = subject.reference.inverse_dynamics(q, v, a)
+            self.check_torques('inverse dynamics', tau, truth)
 
     def check_poses(self) -> None:
         """Compare the published poses with those of the simulator."""
         samples = self.matched(self.pose, self.true_pose, first=self.first, most=1000)
         if self.are_enough('pose', samples):
             m, rad = np.max([pose_error(A, B) for _, A, B in samples], axis=0).tolist()
-            self.figures.update(pose_error_m=m, pose_error_rad=rad)
-            fits = max(m, rad) <= _POSE_TOLERANCE
-            self.require(fits, f'the pose is off by {m:.1e} m, {rad:.1e} rad')
+            failure = 'the pose is off by {pose_error_m:.1e} m, {pose_error_rad:.1e} rad'
+            self.check(failure, _TOLERANCE, {'pose_error_m': m, 'pose_error_rad': rad})
 
     def check_gravity(self) -> None:
         """Compare the published gravity torques with those of kernels in plain Python."""
         # Few, because the true torques of a state take a millisecond.
         samples = self.matched(GRAVITY, JOINT_STATES, first=self.first, most=50)
-        if self.are_enough('gravity torques', samples):
-            torques = [tau for _, tau, _ in samples]
+        if self.are_enough('gravity torque', samples):
             truth = [self._subject.reference.gravity(q) for *_, (q, _) in samples]
-            self.check_torques('gravity torques', 'gravity_torque_error_nm', torques, truth)
+            self.check_torques('gravity torque', [tau for _, tau, _ in samples], truth)
 
     def check_push(self, quiet: int, duration: float) -> None:
         """Detection and estimate of a push after the stamp ``quiet`` [ns], of a duration [s]."""
-        truth = self.matched(self.true_wrench, first=quiet)
-        pushed = [t for t, wrench in truth if np.any(wrench)]
+        pushed = [t for t, wrench in self.matched(self.true_wrench, first=quiet) if wrench.any()]
         if not pushed:
             self.require(False, 'the simulator did not push', estimate=True)
             return
@@ -261,10 +251,10 @@ class ArmDemonstration(Demonstration):
         self.require(not early, failure, estimate=True)
         delay = next(((t - began) * 1e-6 for t in touched if t >= began), None)
         failure = f'the push was not detected within {_MAX_DETECTION_TIME:g} ms'
-        in_time = delay is not None and delay <= _MAX_DETECTION_TIME
-        self.require(in_time, failure, estimate=True)
+        figures = {'push_detected_after_ms': delay}
+        self.check(failure, _MAX_DETECTION_TIME, figures, estimate=True)
         link = next((contact.link for t, contact in reversed(contacts) if t >= steady), None)
-        self.figures.update(push_detected_after_ms=delay, contact_link=link)
+        self.figures['contact_link'] = link
 
     def _check_wrench(self, first: int, last: int) -> None:
         """Compare the estimated wrench with the true one, between two stamps [ns]."""
@@ -275,15 +265,14 @@ class ArmDemonstration(Demonstration):
         _, estimated, true, states = map(np.array, zip(*samples, strict=True))
         # In the axes of the tool, as the wrenches are.
         J = self._subject.reference.jacobian(states[:, 0], self._subject.tool, 'local')
-        off, of = (np.einsum('tij,ti->tj', J, x) for x in (estimated - true, true))
-        ratios = np.linalg.norm(off, axis=1) / np.linalg.norm(of, axis=1)
-        error = 100.0 * float(np.median(ratios))
-        sizes = [float(np.linalg.norm(x[:, :3], axis=1).mean()) for x in (true, estimated)]
-        self.figures.update(
-            push_true_n=sizes[0], push_estimated_n=sizes[1], push_error_percent=error
+        off, of = (
+            np.linalg.norm(np.einsum('tij,ti->tj', J, x), axis=1) for x in (estimated - true, true)
         )
-        failure = f'joint torques of the estimated push are off by {error:.1f} %'
-        self.require(error < PUSH_TOLERANCE, failure, estimate=True)
+        for name, wrenches in (('push_true_n', true), ('push_estimated_n', estimated)):
+            self.figures[name] = float(np.linalg.norm(wrenches[:, :3], axis=1).mean())
+        failure = 'joint torques of the estimated push are off by {push_error_percent:.1f} %'
+        figures = {'push_error_percent': 100.0 * float(np.median(off / of))}
+        self.check(failure, PUSH_TOLERANCE, figures, estimate=True)
 
     def check_solution(self, target: Array, q: Array) -> None:
         """Check a solution q (n) for a target (4, 4) by forward kinematics in plain Python."""
@@ -297,23 +286,17 @@ class ArmDemonstration(Demonstration):
             inverse_kinematics_success=inside and close, inverse_kinematics_error_m=m
         )
 
-    def check_torques(self, what: str, figure: str, torques: Any, truth: Any) -> None:
-        """Set the largest error of torques; more than ``_TORQUE_TOLERANCE`` is a failure."""
-        error = self.figures[figure] = float(np.max(np.abs(np.subtract(torques, truth))))
-        allowed = _TORQUE_TOLERANCE * max(1.0, float(np.max(np.abs(truth))))
-        self.require(error <= allowed, f'{what}: off by {error:.1e} Nm')
+    def check_torques(self, what: str, torques: Any, truth: Any) -> None:
+        """Set the largest error of torques; more than ``_TOLERANCE`` is a failure."""
+        error = float(np.max(np.abs(np.subtract(torques, truth))))
+        allowed = _TOLERANCE * max(1.0, float(np.max(np.abs(truth))))
+        figures = {f'{what.replace(" ", "_")}_error_nm': error}
+        self.check(f'{what}: off by {error:.1e} Nm', allowed, figures)
 
-    def _now(self) -> Any:
-        return self.node.get_clock().now().to_msg()
-
-    def _state(self, message: JointState) -> Array:
-        values = message.position, message.velocity
-        return np.array([self._in_order(message.name, x) for x in values])
-
-    def _in_order(self, names: list[str], values: Any) -> Array:
-        """Values (n) of a message in the joint order of the robot."""
-        given = dict(zip(names, values, strict=True))
-        return np.array([given[name] for name in self._subject.robot.joint_names])
+    def _in_order(self, message: JointState, fields: str) -> Array:
+        """Fields (m, n) of a message in the joint order of the robot."""
+        order = [message.name.index(name) for name in self._subject.robot.joint_names]
+        return np.array([getattr(message, field) for field in fields.split()])[:, order]
 
     def view(self) -> View:
         """Joints with their torques, and the push beside its estimate."""
@@ -332,7 +315,8 @@ class ArmDemonstration(Demonstration):
         place = f', contact at {contact.link}' if contact.state != ContactState.NONE else ''
         where = ' '.join(f'{x:.3f}' for x in pose[:3, 3] + 0.0)
         title = f'{robot.name}, {tool} at {where} m, gravity up to {np.abs(tau).max():.3g} Nm'
-        return View(title + place, ('joint', 'position', 'gravity', 'external'), rows, sizes)
+        head = 'joint; rad, Nm', 'position', 'gravity', 'external'
+        return View(title + place, head, rows, sizes)
 
 
 def pose_error(A: Array, B: Array) -> tuple[float, float]:

@@ -5,13 +5,12 @@
 from __future__ import annotations
 
 import math
-import re
 import sys
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from textwrap import wrap
 from typing import Any, ClassVar
@@ -67,6 +66,7 @@ class Demonstration(ABC):
     settling: ClassVar[float] = 0.0
     """Time from the first outputs to the first round [s]."""
 
+    figures: dict[str, Any]
     node: Node
     screen: Screen
 
@@ -118,17 +118,14 @@ class Demonstration(ABC):
                 self.watch(self.settling)
                 lasting = (duration - self.settling) / rounds if rounds else _ROUND
                 while not self.complete or time.monotonic() < end:
-                    if self.complete:
-                        for line in self._lines():
-                            self.screen.event(line)
+                    for line in self._lines() if self.complete else ():
+                        self.screen.event(line)
                     self._begin_round(self.report['rounds'] + self.complete)
                     self.round(lasting)
                     self.report, self.complete = self.figures, True
 
     def _begin_round(self, number: int) -> None:
-        names = re.findall(r'{(\w+)', ''.join(text for row in self.rows for text in row))
-        undetermined: dict[str, Any] = dict.fromkeys(names)
-        self.figures = {**undetermined, **self._constant, 'rounds': number, 'late': []}
+        self.figures = defaultdict(lambda: None, **self._constant, rounds=number, late=[])
         self.first = max(map(self.newest, self.messages), default=0)
 
     @contextmanager
@@ -242,6 +239,14 @@ class Demonstration(ABC):
         elif failure not in self.failures and len(self.failures) < _MAX_FAILURES:
             self.failures.append(failure)
 
+    def check(
+        self, failure: str, allowed: float, figures: Mapping[str, Any], *, estimate: bool = False
+    ) -> None:
+        """Set figures, each of which has to be at most ``allowed``; the failure may name them."""
+        self.figures.update(figures)
+        fits = all(x is not None and x <= allowed for x in figures.values())
+        self.require(fits, failure.format_map(self.figures), estimate=estimate)
+
     def _misses(self, topic: str) -> bool:
         """Whether messages of a topic were missed in this round."""
         last = max(map(self.newest, self.messages))
@@ -277,10 +282,10 @@ class Demonstration(ABC):
             self.require(False, f'{client.srv_name} has not answered in {_TIMEOUT:g} s')
             return None, took
         response = future.result()
-        if (code := response.result.code) > 0:
+        if response.result.code > 0:
             return response, took
-        text = f'{client.srv_name}: code {code}, {response.result.message}'
-        if code == Result.TIMED_OUT:
+        text = f'{client.srv_name}: code {response.result.code}, {response.result.message}'
+        if response.result.code == Result.TIMED_OUT:
             self.figures['late'].append(text)
         else:
             self.require(False, text)
@@ -288,13 +293,12 @@ class Demonstration(ABC):
 
     def _lines(self) -> list[str]:
         """The figures of the report as lines of text."""
-        figures = defaultdict(lambda: None, self.report)
         lines = []
         for name, row in self.rows:
             try:
-                lines.append(f'  {name.format_map(figures):30}{row.format_map(figures)}')
+                lines.append(f'  {name.format_map(self.report):30}{row.format_map(self.report)}')
             except TypeError:  # of a figure that is None
-                lines += [f'  {name.format_map(figures):30}-'] if name else []
+                lines += [f'  {name.format_map(self.report):30}-'] if name else []
         for late in self.report['late']:
             text = f'too slow: {late}'
             lines += wrap(text, WIDTH, initial_indent='  ', subsequent_indent='    ')

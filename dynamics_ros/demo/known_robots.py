@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 from dynamics_ros.errors import ModelError, meant
 from dynamics_ros.model.description_file import read_description_file
@@ -20,8 +21,7 @@ NEEDED = 'mujoco example-robot-data'
 """Names of the Python packages that a legged robot needs."""
 
 
-@dataclass(frozen=True)
-class LeggedRobot:
+class LeggedRobot(NamedTuple):
     """A legged robot.
 
     Attributes:
@@ -78,11 +78,9 @@ def read_description(robot: str | None) -> str:
     from ament_index_python.packages import get_package_share_directory
 
     if robot in LEGGED:
-        try:
+        with suppress(FileNotFoundError):
             if find_spec('mujoco') is not None:
                 return (robots_folder() / LEGGED[robot].file).read_text(encoding='utf-8')
-        except FileNotFoundError:
-            pass
         cure = f'{sys.executable} -m pip install {NEEDED}'
         raise ModelError(f'robot {robot!r}', f'takes packages that are not installed: {cure}')
     if robot and robot.isidentifier() and not Path(robot).exists():

@@ -10,13 +10,12 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from textwrap import wrap
 from typing import Any, NamedTuple
 
 try:
-    from rich.bar import Bar
     from rich.console import Console, Group
     from rich.live import Live
     from rich.table import Table
@@ -34,7 +33,6 @@ SAMPLE_PERIOD = 0.25
 """Time between two characters of a line over time [s]."""
 
 _PERIODS = {True: 0.2, False: 1.0}  # s between updates, by whether they repaint the table
-_EVENTS = 10
 _ROWS = 8
 _HEIGHTS = ' ▁▂▃▄▅▆▇█'
 
@@ -63,7 +61,7 @@ class View(NamedTuple):
 
 
 class Screen:
-    """Context that shows the latest view and events."""
+    """Context that shows the latest view, below the events."""
 
     def __init__(self, view: Callable[[], View]) -> None:
         """Show the view that a function returns; it is called at most five times a second."""
@@ -71,8 +69,7 @@ class Screen:
         self._live: Any = None
         self._began = time.monotonic()
         self._next_update, self._next_sample = math.inf, 0.0
-        self._events: deque[str] = deque(maxlen=_EVENTS)
-        self._history: dict[str, deque[float]] = {}
+        self._history: dict[str, deque[float]] = defaultdict(lambda: deque(maxlen=HISTORY))
 
     def __enter__(self) -> Screen:
         self._next_update = 0.0
@@ -88,14 +85,10 @@ class Screen:
             self._live.stop()
 
     def event(self, text: str) -> None:
-        """Add a line of text to the events."""
+        """Print a line of text, which stays."""
         time_s = f'{time.monotonic() - self._began:6.1f} s  '
         lines = wrap(text, WIDTH, initial_indent=time_s, subsequent_indent=' ' * len(time_s))
-        self._events.extend(lines)
-        if self._live is None:
-            print('\n'.join(lines), flush=True)
-        else:
-            self._next_update = 0.0
+        print('\n'.join(lines), flush=True)
 
     def update(self) -> None:
         """Update the output if its period has passed; nothing outside of the context."""
@@ -111,46 +104,40 @@ class Screen:
         if now >= self._next_sample:
             self._next_sample = now + SAMPLE_PERIOD
             for name, value in view.lines.items():
-                self._history.setdefault(name, deque(maxlen=HISTORY)).append(value)
+                self._history[name].append(value)
         self._live.update(self._block(view), refresh=True)
 
     def _block(self, view: View) -> Any:
         table = Table(box=None, padding=(0, 1, 0, 0), header_style='dim')
-        columns = zip(*(cells for _, cells in view.rows), strict=True)
-        bars = [any(math.isfinite(cell.limit) for cell in column) for column in columns]
         table.add_column(view.head[0], max_width=18, no_wrap=True)
-        for name, has_bar in zip(view.head[1:], bars, strict=False):
-            table.add_column(name, justify='right', no_wrap=True)
-            if has_bar:
-                table.add_column('', width=BAR)
+        for name in view.head[1:]:
+            table.add_column(f'{name:>9}', no_wrap=True)
         for name, cells in view.rows[:_ROWS]:
-            shown: list[Any] = [name]
-            for cell, has_bar in zip(cells, bars, strict=True):
-                shown.append(f'{cell.value:.3f}' if math.isfinite(cell.value) else '-')
-                if has_bar:
-                    shown.append(bar(cell))
-            table.add_row(*shown)
+            table.add_row(name, *map(_shown, cells))
         more = len(view.rows) - _ROWS
         lines = [Text(f'and {more} more', style='dim')] if more > 0 else []
-        largest = max((max(values) for values in self._history.values()), default=0.0)
+        largest = max((x for values in self._history.values() for x in values), default=0.0)
         lines += [
-            Text(f'{name:10} {over_time(self._history.get(name, ()), largest)} {value:7.2f} N')
+            Text(f'{name:10} {over_time(self._history[name], largest)} {value:7.2f} N')
             for name, value in view.lines.items()
         ]
-        events = [Text(line, style='dim', no_wrap=True) for line in self._events]
-        title = Text(view.title, style='bold', overflow='fold')
-        return Group(title, table, Text(), *lines, Text(), *events)
+        title = Text(f'\n{view.title}', style='bold', overflow='fold')
+        return Group(title, table, Text(), *lines)
 
 
-def bar(cell: Cell) -> Any:
-    """Bar of a magnitude relative to its limit, red beyond it."""
-    if not (math.isfinite(cell.value) and 0.0 < cell.limit < math.inf):
-        return ''
-    share = abs(cell.value) / cell.limit
-    return Bar(1.0, 0.0, min(share, 1.0), width=BAR, color='red' if share > 1.0 else 'cyan')
+def _shown(cell: Cell) -> Any:
+    """A number, and a bar of its magnitude relative to its limit, red beyond it."""
+    value, limit = cell
+    known = math.isfinite(value)
+    text = Text(f'{value:9.3f}' if known else f'{"-":>9}')
+    if 0.0 < limit < math.inf:
+        share = abs(value) / limit if known else 0.0
+        bar = '█' * round(BAR * min(share, 1.0))
+        text.append(f' {bar:{BAR}}', 'red' if share > 1.0 else 'cyan')
+    return text
 
 
-def over_time(values: Sequence[float] | deque[float], largest: float) -> str:
+def over_time(values: Iterable[float], largest: float) -> str:
     """Values as a line of characters whose heights are relative to the largest one."""
     scale = 8.0 / largest if largest > 0.0 else 0.0
     return ''.join(_HEIGHTS[round(min(scale * x, 8.0))] for x in values).rjust(HISTORY)

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -41,7 +42,6 @@ MAX_DELAY = 600.0
 """Age above which stamps are those of another clock or of a recording, not of a slow publisher
 [s]."""
 
-QOS = ' (qos_overrides of docs/interfaces.md)'
 EFFORTS = 'contacts need measured torques: have the driver report effort (docs/efforts.md)'
 ACTIVATE = 'ros2 lifecycle set NODE configure, then activate; or the parameter autostart'
 
@@ -108,26 +108,20 @@ CURES = {
 
 def findings(graph: Graph) -> list[Finding]:
     """Return all findings, the most fundamental first."""
+    topics = [graph.topics[name] for name in sorted(graph.topics)]
+    states = [x for x in topics if JOINT_STATE in x.types and not x.is_private]
     return [
-        *_emptiness(graph),
-        *_vanished(graph),
-        *_namesakes(graph),
-        *(finding for topic in _sorted(graph) for finding in _mismatches(topic, graph)),
-        *_silences(graph),
-        *_unreported(graph),
-        *_simulated_time(graph),
-        *_clocks(graph),
-        *_twice(graph),
-        *_contradictions(graph),
-        *_commanded_twice(graph),
+        *_of_nodes(graph),
+        *(finding for topic in topics for finding in _of_connections(topic, graph)),
+        *_of_statuses(graph, [x.name for x in states if x.publishers]),
+        *_of_descriptions(graph, [x for x in states if x.joints]),
+        *_of_simulated_time(graph),
+        *(finding for topic in topics for finding in _of_stamps(topic, graph)),
+        *(finding for topic in topics for finding in _of_several_senders(topic, graph)),
     ]
 
 
-def _sorted(graph: Graph) -> list[Topic]:
-    return [graph.topics[name] for name in sorted(graph.topics)]
-
-
-def _emptiness(graph: Graph) -> Iterator[Finding]:
+def _of_nodes(graph: Graph) -> Iterator[Finding]:
     if not graph.nodes:
         yield Finding(
             f'no node runs in ROS_DOMAIN_ID={graph.domain}, as far as it can be seen from here',
@@ -140,17 +134,11 @@ def _emptiness(graph: Graph) -> Iterator[Finding]:
             'start them: ros2 launch dynamics_ros dynamics.launch.py; if they run, compare their '
             f'ROS_DOMAIN_ID with this one, {graph.domain}',
         )
-
-
-def _vanished(graph: Graph) -> Iterator[Finding]:
     for name in sorted(set(graph.statuses) - set(graph.nodes)):
         yield Finding(
             f'{name} has ended while it was looked at',
             'the terminal of its launch says why; respawn=True of its launch file starts it again',
         )
-
-
-def _namesakes(graph: Graph) -> Iterator[Finding]:
     for name, count in sorted(graph.nodes.items()):
         if count > 1:
             yield Finding(
@@ -159,59 +147,49 @@ def _namesakes(graph: Graph) -> Iterator[Finding]:
             )
 
 
-def _mismatches(topic: Topic, graph: Graph) -> Iterator[Finding]:
+def _of_connections(topic: Topic, graph: Graph) -> Iterator[Finding]:
     if len(topic.types) > 1:
-        pairs = sorted(
-            {f'{one.node}: {one.type}' for one in (*topic.publishers, *topic.subscriptions)}
-        )
+        pairs = {f'{one.node}: {one.type}' for one in (*topic.publishers, *topic.subscriptions)}
         yield Finding(
-            f'{topic.name} has several types: {", ".join(pairs)}',
+            f'{topic.name} has several types: {", ".join(sorted(pairs))}',
             'nodes of different types do not hear each other: remap one of them',
         )
-    for publisher in topic.publishers:
-        for subscription in topic.subscriptions:
-            if publisher.type != subscription.type:
-                continue
-            verdict, why = qos_check_compatible(publisher.qos, subscription.qos)
-            if verdict == QoSCompatibility.ERROR:
-                text = why.strip(' ;').removeprefix('ERROR: ')
-                sender, listener = publisher.node, subscription.node
-                ours = not graph.statuses.keys().isdisjoint((sender, listener))
-                yield Finding(
-                    f'{listener} cannot hear {sender} on {topic.name}: {text}',
-                    f'have {listener} ask for less, or {sender} offer more' + QOS * ours,
-                )
+    for publisher, subscription in product(topic.publishers, topic.subscriptions):
+        verdict, why = qos_check_compatible(publisher.qos, subscription.qos)
+        if publisher.type == subscription.type and verdict == QoSCompatibility.ERROR:
+            sender, listener = publisher.node, subscription.node
+            text = why.strip(' ;').removeprefix('ERROR: ')
+            ours = not graph.statuses.keys().isdisjoint((sender, listener))
+            where = ' (qos_overrides of docs/interfaces.md)' if ours else ''
+            yield Finding(
+                f'{listener} cannot hear {sender} on {topic.name}: {text}',
+                f'have {listener} ask for less, or {sender} offer more{where}',
+            )
 
 
-def _silences(graph: Graph) -> Iterator[Finding]:
+def _of_statuses(graph: Graph, reported: Sequence[str]) -> Iterator[Finding]:
+    """Yield what nodes report; joint states are ``reported`` on topics with these names."""
     names_of: dict[tuple[str, str], list[str]] = {}
     for name, status in sorted(graph.statuses.items()):
         if status.level != DiagnosticStatus.OK and name in graph.nodes:
-            reason = _values(status).get(KEY, '')
+            reason = _value(status, KEY)
             names_of.setdefault((status.message, reason), []).append(name)
+    cures = {reason.value: cure for reason, cure in CURES.items()}
+    if reported:
+        cures[Reason.NO_PUBLISHER.value] = (
+            f'joint states are on {", ".join(reported)}: -r joint_states:={reported[0]}'
+        )
     for (message, reason), names in names_of.items():
-        yield Finding(f'{", ".join(names)}: {message}', _cure(reason, graph))
+        yield Finding(f'{", ".join(names)}: {message}', cures.get(reason, ''))
 
 
-def _values(status: DiagnosticStatus) -> dict[str, str]:
-    return {value.key: value.value for value in status.values}
+def _value(status: DiagnosticStatus | None, key: str, default: str = '') -> str:
+    values = () if status is None else status.values
+    return next((str(x.value) for x in values if x.key == key), default)
 
 
-def _cure(reason: str, graph: Graph) -> str:
-    others = [topic.name for topic in _joint_states(graph) if topic.publishers]
-    if reason == Reason.NO_PUBLISHER and others:
-        return f'joint states are on {", ".join(others)}: -r joint_states:={others[0]}'
-    return next((cure for each, cure in CURES.items() if each == reason), '')
-
-
-def _joint_states(graph: Graph) -> list[Topic]:
-    """Topics of joint states that are no outputs."""
-    return [x for x in _sorted(graph) if JOINT_STATE in x.types and not x.is_private]
-
-
-def _unreported(graph: Graph) -> Iterator[Finding]:
-    """Yield findings about joints of the description that no driver reports."""
-    topics = [topic for topic in _joint_states(graph) if topic.joints]
+def _of_descriptions(graph: Graph, topics: Sequence[Topic]) -> Iterator[Finding]:
+    """Yield findings about joints of the description that no driver reports on the topics."""
     names = ', '.join(topic.name for topic in topics)
     reported = {name for topic in topics for name in topic.joints}
     missing = [name for name in graph.described if name not in reported]
@@ -226,20 +204,19 @@ def _unreported(graph: Graph) -> Iterator[Finding]:
         yield Finding(problem, CURES[Reason.JOINTS_MISSING])
 
 
-def _simulated_time(graph: Graph) -> Iterator[Finding]:
+def _of_simulated_time(graph: Graph) -> Iterator[Finding]:
     topic = graph.topics.get(CLOCK, Topic(CLOCK))
     # Only nodes with use_sim_time subscribe.
     followers = {one.node for one in topic.subscriptions} & set(graph.nodes)
-    sources = {one.node for one in topic.publishers}
-    if followers and not sources:
+    others = set(graph.statuses) & set(graph.nodes) - followers - set(topic.senders)
+    if followers and not topic.senders:
         yield Finding(
             f'{", ".join(sorted(followers))} with use_sim_time: nobody publishes {CLOCK}, so that '
             'time stands still',
             'start the simulator, or play the bag with --clock; on a robot set use_sim_time to '
             'false',
         )
-    others = set(graph.statuses) & set(graph.nodes) - followers - sources
-    if followers and sources and others:
+    elif followers and others:
         yield Finding(
             f'{", ".join(sorted(others))} without use_sim_time, which others have: '
             f'{", ".join(sorted(followers))}',
@@ -247,25 +224,26 @@ def _simulated_time(graph: Graph) -> Iterator[Finding]:
         )
 
 
-def _clocks(graph: Graph) -> Iterator[Finding]:
-    clock = '/clock' if graph.simulated else 'the clock of this machine'
-    for topic in _sorted(graph):
-        # A result carries the stamp of the state that it was computed from.
-        if topic.age is None or JOINT_STATE not in topic.types or not _is_input(topic, graph):
-            continue
-        if EARLY <= topic.age <= LATE:
-            continue
+def _of_stamps(topic: Topic, graph: Graph) -> Iterator[Finding]:
+    # A result carries the stamp of the state that it was computed from.
+    if topic.age is not None and _is_input(topic, graph) and not EARLY <= topic.age <= LATE:
+        clock = '/clock' if graph.simulated else 'the clock of this machine'
         side = 'behind' if topic.age > 0.0 else 'ahead of'
         problem = f'stamps of {topic.name} are {abs(topic.age):.3g} s {side} {clock}'
         advice = 'set use_sim_time on all nodes or none, and the clocks of all machines by chrony'
         if _is_slow(topic):
-            sources = ', '.join(sorted({one.node for one in topic.publishers}))
             problem += f', at {topic.rate:.3g} Hz'
             advice = (
-                f'{sources} is too slow: rate and stamps are late together; lower its rate or the '
-                'load of its machine'
+                f'{", ".join(topic.senders)} is too slow: rate and stamps are late together; lower '
+                'its rate or the load of its machine'
             )
         yield Finding(problem, advice)
+
+
+def _is_input(topic: Topic, graph: Graph) -> bool:
+    """Whether these are joint states of a driver with subscribers."""
+    from_others = not graph.statuses.keys() >= set(topic.senders)
+    return JOINT_STATE in topic.types and bool(topic.subscriptions) and from_others
 
 
 def _is_slow(topic: Topic) -> bool:
@@ -278,65 +256,47 @@ def _is_slow(topic: Topic) -> bool:
     if advancing.size:
         if elapsed > MIN_ELAPSED and stamps[-1] - stamps[0] < SLOW_PACE * elapsed:
             return True
-        alone = len({one.node for one in topic.publishers}) == 1
-        if alone and topic.rate * float(np.median(advancing)) < SLOW_RATE:
+        step = float(np.median(advancing))
+        if len(topic.senders) == 1 and topic.rate * step < SLOW_RATE:
             return True
     return topic.age * topic.rate <= MAX_INTERVALS
 
 
-def _is_input(topic: Topic, graph: Graph) -> bool:
-    from_others = any(one.node not in graph.statuses for one in topic.publishers)
-    return from_others and bool(topic.subscriptions)
-
-
-def _twice(graph: Graph) -> Iterator[Finding]:
-    for topic in _sorted(graph):
-        senders = sorted({one.node for one in topic.publishers})
-        if len(senders) < 2:
-            continue
-        if topic.name.endswith('/robot_description'):
+def _of_several_senders(topic: Topic, graph: Graph) -> Iterator[Finding]:
+    """Yield findings about nodes that publish the same, and publishers that are contradictory."""
+    name, senders = topic.name, topic.senders
+    if name.endswith('/robot_description') and len(senders) > 1:
+        yield Finding(
+            f'{len(senders)} nodes publish {name}: {", ".join(senders)}',
+            'the last one is taken: end the others, or put robots into namespaces',
+        )
+    if JOINT_STATE in topic.types:
+        made_up = [node for node in senders if 'joint_state_publisher' in node]
+        if made_up and len(senders) > 1:
+            others = ', '.join(node for node in senders if node not in made_up)
             yield Finding(
-                f'{len(senders)} nodes publish {topic.name}: {", ".join(senders)}',
-                'the last one is taken: end the others, or put robots into namespaces',
-            )
-        made_up = [name for name in senders if 'joint_state_publisher' in name]
-        if JOINT_STATE in topic.types and made_up:
-            yield Finding(
-                f'{", ".join(made_up)} publishes made-up states on {topic.name}, beside '
-                f'{", ".join(name for name in senders if name not in made_up)}',
+                f'{", ".join(made_up)} publishes made-up states on {name}, beside {others}',
                 'end it: the states of the robot and its own alternate',
             )
-
-
-def _contradictions(graph: Graph) -> Iterator[Finding]:
-    for topic in _sorted(graph):
-        if JOINT_STATE in topic.types:
-            for a, b, joints in differing_joints(topic):
-                names = ', '.join(joints)
-                yield Finding(
-                    f'{a} and {b} report different positions of {names} on {topic.name}',
-                    'the states of both alternate: end one, or have one alone report these joints',
-                )
-        elif fault := twist_fault(topic):
+        for a, b, joints in differing_joints(topic):
             yield Finding(
-                f'odometry of {topic.publishers[0].node} on {topic.name}: {fault}',
-                'correct its publisher: a twist is in the axes of child_frame_id, in m/s and rad/s',
+                f'{a} and {b} report different positions of {", ".join(joints)} on {name}',
+                'the states of both alternate: end one, or have one alone report these joints',
             )
-
-
-def _commanded_twice(graph: Graph) -> Iterator[Finding]:
-    for topic in _sorted(graph):
-        senders = sorted({one.node for one in topic.publishers if not _is_still(one.node, graph)})
-        if len(senders) < 2 or not topic.subscriptions or not COMMANDS.search(topic.name):
-            continue
+    elif fault := twist_fault(topic):
         yield Finding(
-            f'{len(senders)} nodes can command {topic.name}: {", ".join(senders)}',
+            f'odometry of {topic.publishers[0].node} on {name}: {fault}',
+            'correct its publisher: a twist is in the axes of child_frame_id, in m/s and rad/s',
+        )
+    statuses = {node: graph.statuses.get(node) for node in senders}
+    active = [
+        node
+        for node, status in statuses.items()
+        if _value(status, 'lifecycle', 'active') == 'active'
+        and _value(status, ACTION) != Reason.PAUSED.value
+    ]
+    if len(active) > 1 and topic.subscriptions and COMMANDS.search(name):
+        yield Finding(
+            f'{len(active)} nodes can command {name}: {", ".join(active)}',
             'commands of several alternate, and the robot jerks: end or deactivate all but one',
         )
-
-
-def _is_still(node: str, graph: Graph) -> bool:
-    """Whether a node sends no commands at the moment, by its status."""
-    status = graph.statuses.get(node)
-    values = {} if status is None else _values(status)
-    return values.get('lifecycle', 'active') != 'active' or values.get(ACTION) == Reason.PAUSED

@@ -16,7 +16,7 @@ from dynamics_ros.model.urdf import parse_urdf
 from dynamics_ros.wire.description_topic import published_description
 
 from .checks import Finding, findings
-from .graph import Endpoint, Graph, Topic, observe
+from .graph import Graph, Topic, observe
 
 SECONDS = 5.0
 """Observation time [s], long enough for discovery and for statuses at 1 Hz."""
@@ -94,7 +94,7 @@ def screen(graph: Graph, found: Sequence[Finding]) -> Iterator[Block]:
     rows: list[tuple[str, ...]] = [HEAD]
     for topic in published:
         if topic.is_private and not topic.listened and not topic.subscriptions:
-            node = next(x.node for x in topic.publishers if topic.name.startswith(f'{x.node}/'))
+            node = next(x for x in topic.senders if topic.name.startswith(f'{x}/'))
             unheard.setdefault(node, []).append(topic.name.removeprefix(f'{node}/'))
         else:
             rows.append(_row(topic))
@@ -104,14 +104,11 @@ def screen(graph: Graph, found: Sequence[Finding]) -> Iterator[Block]:
         yield f'  ... and {len(rows) - MAX_TOPICS - 1} topics more'
     for node, names in unheard.items():
         yield printable(f'  nobody listens to {node}/: {", ".join(names)}')
-    if published:
-        yield ''
-    if not found:
-        yield 'nothing is wrong'
+    yield from ('',) if published else ()
+    yield from () if found else ('nothing is wrong',)
     for finding in found[:MAX_FINDINGS]:
         yield f'! {printable(finding.problem)}'
-        if finding.advice:
-            yield f'    {finding.advice}'
+        yield from (f'    {finding.advice}',) if finding.advice else ()
     if len(found) > MAX_FINDINGS:
         yield f'... and {len(found) - MAX_FINDINGS} more'
 
@@ -123,10 +120,6 @@ def _row(topic: Topic) -> tuple[str, ...]:
     age = '' if topic.age is None else f'{1e3 * topic.age:.1f} ms old'
     if topic.age is not None and abs(topic.age) >= 1.0:
         age = f'{topic.age:.4g} s old'
-    cells = topic.name, rate, age, _names(topic.publishers), _names(topic.subscriptions)
-    return tuple(map(printable, ('  ' + cells[0], *cells[1:])))
-
-
-def _names(endpoints: Sequence[Endpoint]) -> str:
-    names = sorted({one.node for one in endpoints})
-    return ', '.join(names[:2]) + (f' +{len(names) - 2}' if len(names) > 2 else '')
+    ends = topic.senders, sorted({one.node for one in topic.subscriptions})
+    cells = [', '.join(x[:2]) + (f' +{len(x) - 2}' if len(x) > 2 else '') for x in ends]
+    return tuple(map(printable, (f'  {topic.name}', rate, age, *cells)))

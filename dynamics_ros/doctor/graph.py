@@ -84,7 +84,7 @@ class Topic:
         default_factory=lambda: deque(maxlen=MAX_ARRIVALS)
     )
     joints: set[str] = field(default_factory=set)
-    reports: dict[bytes, list[tuple[float, Any]]] = field(default_factory=dict)
+    reports: dict[bytes, deque[tuple[float, Any]]] = field(default_factory=dict)
     _lengths: set[int] = field(default_factory=set)
 
     @property
@@ -105,6 +105,11 @@ class Topic:
         return {one.type for one in (*self.publishers, *self.subscriptions)}
 
     @property
+    def senders(self) -> list[str]:
+        """Sorted names of the nodes that publish it."""
+        return sorted({one.node for one in self.publishers})
+
+    @property
     def is_private(self) -> bool:
         """Whether it lies below the name of a node that publishes it, so that it is an output."""
         return any(self.name.startswith(f'{one.node}/') for one in self.publishers)
@@ -121,12 +126,10 @@ class Topic:
             if kind is JointState and len(data) not in self._lengths:  # of other joints
                 self._lengths.add(len(data))
                 self.joints.update(deserialized(data, kind).name)
-            compared = kind is Odometry or (kind is JointState and len(self.publishers) > 1)
-            if compared:
+            if kind is Odometry or (kind is JointState and len(self.publishers) > 1):
                 received = now if math.isnan(stamp) else stamp
-                reports = self.reports.setdefault(sender, [])
+                reports = self.reports.setdefault(sender, deque(maxlen=MAX_ARRIVALS))
                 reports.append((received, deserialized(data, kind)))
-                del reports[:-MAX_ARRIVALS]
 
 
 @dataclass
@@ -167,10 +170,8 @@ def observe(seconds: float, arguments: list[str] | None = None) -> Graph:
         node = Node(f'_dynamics_ros_doctor_{os.getpid()}', context=context)
         executor = SingleThreadedExecutor(context=context)
         executor.add_node(node)
-        graph = Graph(context.get_domain_id(), seconds)
-        observer = _Observer(node, graph)
-        until = time.monotonic() + seconds
-        look_at = 0.0
+        observer = _Observer(node, Graph(context.get_domain_id(), seconds))
+        until, look_at = time.monotonic() + seconds, 0.0
         while (now := time.monotonic()) < until:
             if now >= look_at:
                 observer.look()
@@ -181,52 +182,47 @@ def observe(seconds: float, arguments: list[str] | None = None) -> Graph:
         node.destroy_node()
     finally:
         rclpy.try_shutdown(context=context)
-    return graph
+    return observer.graph
 
 
 class _Observer:
     """Fills a graph."""
 
     def __init__(self, node: Node, graph: Graph) -> None:
-        self._node, self._graph = node, graph
+        self._node, self.graph = node, graph
         self._clock = 0.0
-        subscribe = node.create_subscription
-        subscribe(DiagnosticArray, '/diagnostics', self._on_diagnostics, _QOS.depth)
         newest = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-        subscribe(Clock, CLOCK, self._on_clock, newest)
+        node.create_subscription(DiagnosticArray, '/diagnostics', self._on_diagnostics, _QOS.depth)
+        node.create_subscription(Clock, CLOCK, self._on_clock, newest)
 
     def look(self) -> None:
         """Discover nodes and subscribe to new topics."""
-        node, graph = self._node, self._graph
+        node, graph = self._node, self.graph
         own = node.get_fully_qualified_name()
-        graph.nodes.clear()
-        for name, namespace in node.get_node_names_and_namespaces():
-            graph.nodes[_full(namespace, name)] += 1
+        names = node.get_node_names_and_namespaces()
+        graph.nodes = Counter(_full(namespace, name) for name, namespace in names)
         del graph.nodes[own]
         for name, types in node.get_topic_names_and_types():
             publishers = _endpoints(node.get_publishers_info_by_topic(name), own)
             subscriptions = _endpoints(node.get_subscriptions_info_by_topic(name), own)
-            if not publishers and not subscriptions:
-                continue
-            topic = graph.topics.setdefault(name, Topic(name))
-            topic.publishers, topic.subscriptions = publishers, subscriptions
-            if not topic.listened and self._is_of_interest(topic):
-                self._listen(topic, types[0])
+            if publishers or subscriptions:
+                topic = graph.topics.setdefault(name, Topic(name))
+                topic.publishers, topic.subscriptions = publishers, subscriptions
+                if not topic.listened and self._is_of_interest(topic):
+                    self._listen(topic, types[0])
 
     def _is_of_interest(self, topic: Topic) -> bool:
         """Whether a topic is an input, or an output with subscribers, with a rate to measure."""
-        if not topic.publishers or len(topic.types) > 1 or topic.name == CLOCK:
-            return False
         # Without the name of its node, an output looks like an input.
-        if any(one.node.endswith(NOT_DISCOVERED) for one in topic.publishers):
+        unknown = any(node.endswith(NOT_DISCOVERED) for node in topic.senders)
+        if not topic.publishers or len(topic.types) > 1 or topic.name == CLOCK or unknown:
             return False
         if JOINT_STATE in topic.types and not topic.is_private:
             return True
-        latched = DurabilityPolicy.TRANSIENT_LOCAL
-        if any(one.qos.durability == latched for one in topic.publishers):
-            return False
         ends = {one.node for one in (*topic.publishers, *topic.subscriptions)}
-        return bool(topic.subscriptions) and not ends.isdisjoint(self._graph.statuses)
+        latched = DurabilityPolicy.TRANSIENT_LOCAL in [x.qos.durability for x in topic.publishers]
+        ours = not ends.isdisjoint(self.graph.statuses)
+        return ours and bool(topic.subscriptions) and not latched
 
     def _listen(self, topic: Topic, name: str) -> None:
         package, _, own = name.partition('/msg/')
@@ -238,7 +234,7 @@ class _Observer:
         stamped = first in ('std_msgs/Header', 'builtin_interfaces/Time')
 
         def take(data: bytes, info: Mapping[str, Any]) -> None:
-            now = self._clock if self._graph.simulated else time.time()
+            now = self._clock if self.graph.simulated else time.time()
             sender = bytes((info.get('publisher_gid') or {}).get('data', b''))
             topic.take(data, now, stamped=stamped, kind=kind, sender=sender)
 
@@ -247,12 +243,12 @@ class _Observer:
 
     def _on_clock(self, message: Clock) -> None:
         self._clock = message.clock.sec + 1e-9 * message.clock.nanosec
-        self._graph.simulated = True
+        self.graph.simulated = True
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
             if status.name.endswith(OUTPUTS):
-                self._graph.statuses['/' + status.name.removesuffix(OUTPUTS)] = status
+                self.graph.statuses['/' + status.name.removesuffix(OUTPUTS)] = status
 
 
 def _full(namespace: str, name: str) -> str:
@@ -260,11 +256,10 @@ def _full(namespace: str, name: str) -> str:
 
 
 def _endpoints(infos: list[TopicEndpointInfo], own: str) -> tuple[Endpoint, ...]:
-    found = (
-        Endpoint(
-            _full(one.node_namespace, one.node_name),
-            *(one.topic_type, one.qos_profile, bytes(one.endpoint_gid)),
-        )
-        for one in infos
+    """Return the endpoints of nodes other than ``own``."""
+    named = ((_full(one.node_namespace, one.node_name), one) for one in infos)
+    return tuple(
+        Endpoint(node, one.topic_type, one.qos_profile, bytes(one.endpoint_gid))
+        for node, one in named
+        if node != own
     )
-    return tuple(one for one in found if one.node != own)

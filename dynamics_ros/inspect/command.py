@@ -73,20 +73,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _inspect(options: argparse.Namespace) -> int:
-    # The report includes the warnings of the parser, but not those of xacro.
-    records: list[logging.LogRecord] = []
-
-    def hold(record: logging.LogRecord) -> bool:
-        records.append(record)
-        return False
-
-    LOG.addFilter(hold)
-    try:
-        contents = _description(options)
-    finally:
-        LOG.removeFilter(hold)
+    contents, warnings = _description(options)
     description = contents.robot
-    for record in records:
+    for record in warnings:  # those of xacro; the report includes the others
         if record.getMessage() not in description.doubts:
             LOG.handle(record)
     LOG.setLevel(logging.ERROR)
@@ -99,65 +88,70 @@ def _inspect(options: argparse.Namespace) -> int:
         tool, reason = options.frame, 'chosen by --frame'
     robot.model.frame(tool)
     odd = oddities(description, robot.model, read_collision_geometry(text, folder), looks)
-    show(_page(robot, tool, reason, odd, tree(robot, description, tool)))
+    base = robot.model.root_joint
+    show(
+        (
+            f'{printable(robot.name)}: {len(robot.joint_names)} joints in q, '
+            f'{len(robot.frame_names)} links, {base} base, {robot.total_mass:.4g} kg that move',
+            '',
+            *tree(robot, description, tool),
+            '',
+            f'{len(robot.frame_names)} frames, each the name of a link; poses are in '
+            f'{robot.root_frame}; * the nodes take {tool} where no frame is given',
+            f'* {reason}',
+        )
+    )
+    show(
+        (
+            f'inverse kinematics of {tool}: {inverse_kinematics(robot, tool)}',
+            f'machine code is called by: {call_path()}',
+            '',
+            'odd about this description' if odd else 'nothing is odd about this description',
+            *(f'  ! {printable(sentence)}' for sentence in odd),
+        )
+    )
     if options.collisions:
-        show(['', 'collisions'])
         scene = Collisions(robot, text, folder=folder, ignore_unreadable=True)
-        show(f'  {line}' for line in collisions(scene))
+        show(['', 'collisions', *(f'  {line}' for line in collisions(scene))])
     if options.show:
-        port = options.port
-        shapes = contents.urdf or None
+        shapes, port = contents.urdf or None, options.port
         with RobotPage(robot, frame=tool, description=shapes, port=port, folder=folder) as shown:
             print(f'\nthe page is at {shown.url}; Ctrl-C ends it', flush=True)
             shown.wait()
     return int(bool(odd))
 
 
-def _description(options: argparse.Namespace) -> Contents:
+def _description(options: argparse.Namespace) -> tuple[Contents, list[logging.LogRecord]]:
+    """Return the description, and the warnings that its reader has logged."""
     if options.topic is not None and options.robot is not None and ':=' in options.robot:
         raise InvalidArgumentError('argument', repr(options.robot), 'no xacro arguments of a topic')
     if (options.robot is None) == (options.topic is None):
         raise InvalidArgumentError('FILE', 'one of FILE and --topic is needed', 'a file or a topic')
-    arguments: dict[str, str] = {}
-    for text in options.xacro:
-        name, sign, value = text.partition(':=')
+    pairs = [text.partition(':=') for text in options.xacro]
+    for name, sign, value in pairs:
         if not (name and sign):
             expected = 'NAME:=VALUE after the file, an argument of xacro'
-            raise InvalidArgumentError('argument', repr(text), expected)
-        arguments[name] = value
-    if options.topic is None:
-        return read_any(Path(options.robot), arguments)
+            raise InvalidArgumentError('argument', repr(f'{name}{sign}{value}'), expected)
+    records: list[logging.LogRecord] = []
+
+    def hold(record: logging.LogRecord) -> bool:
+        records.append(record)
+        return False
+
+    LOG.addFilter(hold)
     try:
-        from dynamics_ros.wire.description_topic import published_description
-    except ImportError:
-        reason = 'a topic needs ROS 2: source its setup file, or give the file'
-        raise ModelError(f'topic {options.topic!r}', reason) from None
-    text = published_description(options.topic)
-    return Contents(parse_urdf(text), text)
-
-
-def _page(
-    robot: Robot, tool: str, reason: str, odd: Sequence[str], tree: Iterator[Block]
-) -> Iterator[Block]:
-    base = robot.model.root_joint
-    yield (
-        f'{printable(robot.name)}: {len(robot.joint_names)} joints in q, '
-        f'{len(robot.frame_names)} links, {base} base, {robot.total_mass:.4g} kg that move'
-    )
-    yield ''
-    yield from tree
-    yield ''
-    yield (
-        f'{len(robot.frame_names)} frames, each the name of a link; poses are in '
-        f'{robot.root_frame}; * the nodes take {tool} where no frame is given'
-    )
-    yield f'* {reason}'
-    yield f'inverse kinematics of {tool}: {inverse_kinematics(robot, tool)}'
-    yield f'machine code is called by: {call_path()}'
-    yield ''
-    yield 'odd about this description' if odd else 'nothing is odd about this description'
-    for sentence in odd:
-        yield f'  ! {printable(sentence)}'
+        if options.topic is None:
+            arguments = {name: value for name, _, value in pairs}
+            return read_any(Path(options.robot), arguments), records
+        try:
+            from dynamics_ros.wire.description_topic import published_description
+        except ImportError:
+            reason = 'a topic needs ROS 2: source its setup file, or give the file'
+            raise ModelError(f'topic {options.topic!r}', reason) from None
+        text = published_description(options.topic)
+        return Contents(parse_urdf(text), text), records
+    finally:
+        LOG.removeFilter(hold)
 
 
 def tree(robot: Robot, description: RobotDescription, tool: str) -> Iterator[Block]:

@@ -62,10 +62,9 @@ def oddities(
         if link.name in shapes.triangles:
             _about_shape(link.name, link.inertial, shapes.triangles[link.name], doubts)
     found = [*description.doubts, *model.warnings, *filter(None, [model.doubt])]
-    found = [sentence.removeprefix(f'robot {model.name!r}: ') for sentence in found]
-    own = doubts.sentences(model.name)
-    found += [sentence.removeprefix(f'robot {model.name!r}: ') for sentence in own]
-    return [*found, *by_reason((*looks, *shapes.problems))]
+    found += doubts.sentences(model.name)
+    own = [sentence.removeprefix(f'robot {model.name!r}: ') for sentence in found]
+    return [*own, *by_reason((*looks, *shapes.problems))]
 
 
 def _about_joint(joint: JointDescription, doubts: Doubts) -> None:

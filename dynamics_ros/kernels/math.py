@@ -156,27 +156,32 @@ def compile(
 
     try:
         traced = trace(of_symbols, inputs, label)
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise TypeError(_with_line(error)) from error
     return Kernel(traced, backend, wait)
 
 
-def _with_line(error: TypeError) -> str:
-    """Return the message of an error with the line of the user's function that has raised it."""
-    message = str(error)
-    if 'has no callable' in message:
+def _with_line(error: TypeError | ValueError) -> str:
+    """Return the message of an error with its line; other ValueErrors than of linalg are raised."""
+    message, lines = str(error), traceback.extract_tb(error.__traceback__)
+    names = (
+        f'{found[1]}.linalg.{frame.f_code.co_name}'
+        for frame, _ in traceback.walk_tb(error.__traceback__)
+        if (found := re.search(r'(numpy|scipy).linalg.[^/]*$', frame.f_code.co_filename))
+        and any(map(is_symbolic, frame.f_locals.values()))
+    )
+    if name := next(names, ''):
+        message = f'{name} takes no traced values; norm, solve, inv of dynamics_ros.kernels.math do'
+    elif isinstance(error, ValueError):
+        raise error
+    elif 'has no callable' in message:
         message = (
             'an array that mixes traced values and numbers: functions of NumPy take it if it is '
             'made by dynamics_ros.kernels.math.array'
         )
-    # Of linear algebra, of an array that was made by np.array.
-    if found := re.search(r"(?:Cannot cast|for) ufunc '?(solve|inv)", message):
-        cure = f'dynamics_ros.kernels.math.{found[1]} does, for small matrices'
-        message = f"NumPy's {found[1]} takes no traced values; {cure}"
-    if 'Expression' in message:  # an operator or a method that a traced value does not have
+    elif 'Expression' in message:  # an operator or a method that a traced value does not have
         message = f'a traced value has no number yet: {message} (see docs/kernels.md)'
     libraries = (str(Path(__file__).parents[1]), str(Path(np.__file__).parents[1]))
-    lines = traceback.extract_tb(error.__traceback__)
     # Compiled modules name files that are not there.
     own = [x for x in lines if x.line and not x.filename.startswith(libraries)]
     if not own:

@@ -11,6 +11,11 @@ from typing import NamedTuple
 
 GRAVITY_COLOR, EXTERNAL_COLOR, EXCEEDED_COLOR = '#3b82c4', '#e08a1e', '#d03a3a'
 
+NAME_STYLE = 'overflow:hidden;text-overflow:ellipsis'
+TABLE_STYLE = (
+    'width:100%;table-layout:fixed;font-size:0.75em;border-collapse:collapse;white-space:nowrap'
+)
+
 
 class Bar(NamedTuple):
     """Torque of a joint, and the limit of its magnitude [Nm, N if prismatic]."""
@@ -28,26 +33,23 @@ def bars(joints: Sequence[str], gravity: Mapping[str, Bar], external: Mapping[st
         external: external torque of each joint, with its contact threshold; without any, the
             column is left out.
     """
-    lines = [
-        f'<tr><td title="{escape(joint)}" style="padding-right:6px;overflow:hidden;'
-        'text-overflow:ellipsis;max-width:7.5em">'
-        f'{escape(joint)}</td>{_cell(gravity.get(joint), GRAVITY_COLOR)}'
-        f'{_cell(external.get(joint), EXTERNAL_COLOR) if external else ""}</tr>'
-        for joint in joints
-    ]
-    second = f'{_head("external")}' if external else ''
-    head = f'<tr style="opacity:0.7"><td></td>{_head("gravity")}{second}</tr>'
+    columns = {'gravity': gravity, **({'external': external} if external else {})}
+    head = ''.join(f'<td colspan="2" style="text-align:right">{name}</td>' for name in columns)
+    lines = [f'<tr style="opacity:0.7"><td></td>{head}</tr>']
+    for joint in joints:
+        cells = _cell(gravity.get(joint), GRAVITY_COLOR)
+        cells += _cell(external.get(joint), EXTERNAL_COLOR) if external else ''
+        name = escape(joint)
+        lines.append(f'<tr><td title="{name}" style="{NAME_STYLE}">{name}</td>{cells}</tr>')
+    # Fixed, so that in a narrow panel names are cut and not bars.
+    widths = f'<col style="width:{15 if external else 35}%"><col style="width:21%">' * len(columns)
     units = 'Nm, N if prismatic; bars end at the effort limit'
     units += ' and the contact threshold' if external else ''
     return (
-        '<div style="padding:0 0.9em"><table style="width:100%;font-size:0.75em;'
-        f'border-collapse:collapse;white-space:nowrap">{head}{"".join(lines)}</table>'
+        f'<div style="padding:0 0.9em"><table style="{TABLE_STYLE}"><colgroup><col>{widths}'
+        f'</colgroup>{"".join(lines)}</table>'
         f'<div style="font-size:0.7em;opacity:0.7;padding-bottom:0.4em">{units}</div></div>'
     )
-
-
-def _head(name: str) -> str:
-    return f'<td></td><td style="text-align:right">{name}</td>'
 
 
 def _cell(bar: Bar | None, color: str) -> str:
@@ -60,7 +62,7 @@ def _cell(bar: Bar | None, color: str) -> str:
     side = 'left' if bar.value >= 0.0 else 'right'
     hint = f'limit {bar.limit:.4g}' if limited else 'no limit'
     return (
-        f'<td style="width:22%;padding:1px 0 1px 6px" title="{hint}"><div style="position:relative;'
+        f'<td style="padding:1px 0 1px 6px" title="{hint}"><div style="position:relative;'
         'height:0.9em;background:rgba(128,128,128,0.22)"><div style="position:absolute;top:0;'
         'bottom:0;left:50%;border-left:1px solid rgba(128,128,128,0.7)"></div>'
         f'<div style="position:absolute;top:0;bottom:0;{side}:50%;width:{50.0 * share:.1f}%;'

@@ -96,7 +96,13 @@ class Explorer:
         self._set_positions({joint: self._inside(joint, 0.0) for joint in self._ranges})
         with self._joints_tab:
             self._sliders = {joint: self._slider(joint) for joint in self._ranges}
-        self._robot_controls = [*self._frame_controls(tool), *self._sliders.values()]
+        gui, later = self._scene.gui, self._scene.later
+        with self._robot_tab:
+            chosen = self._chosen = gui.add_dropdown('frame', robot.frame_names, initial_value=tool)
+            self._pose_text = gui.add_markdown('')
+            self._bars = gui.add_html('')
+        chosen.on_update(lambda _: later(lambda: self._choose_frame(chosen.value)))
+        self._robot_controls = [chosen, self._pose_text, self._bars, *self._sliders.values()]
         self._choose_frame(tool)
         self._look_at()
 
@@ -180,16 +186,6 @@ class Explorer:
 
     # --- frames and joints ------------------------------------------------------------------------
 
-    def _frame_controls(self, tool: str) -> list[Any]:
-        gui = self._scene.gui
-        with self._robot_tab:
-            chosen = gui.add_dropdown('frame', self.robot.frame_names, initial_value=tool)
-            self._pose_text = gui.add_markdown('')
-            self._bars = gui.add_html('')
-        chosen.on_update(lambda _: self._scene.later(lambda: self._choose_frame(chosen.value)))
-        self._chosen = chosen
-        return [chosen, self._pose_text, self._bars]
-
     def _choose_frame(self, frame: str) -> None:
         if frame not in self.robot.frame_names:  # of the robot before
             return
@@ -233,8 +229,7 @@ class Explorer:
         return slider
 
     def _inside(self, joint: str, position: float) -> float:
-        lower, upper = self._ranges[joint]
-        return min(max(position, lower), upper)
+        return float(np.clip(position, *self._ranges[joint]))
 
     def _move_sliders(self) -> None:
         for joint, slider in self._sliders.items():

@@ -6,14 +6,13 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
 from numpy.typing import ArrayLike
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.model.collision_geometry import Visual, read_visual_geometry
+from dynamics_ros.model.collision_geometry import read_visual_geometry
 from dynamics_ros.model.formats import read_any
 from dynamics_ros.model.hardened_xml import is_text
 from dynamics_ros.multibody.arguments import finite_vector
@@ -22,6 +21,7 @@ from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 from .bones import missing_shapes
 
 PORT = 8080
+"""Port of a page if none is given."""
 
 HOST = '127.0.0.1'
 """Only this machine can reach the page, because it has no password."""
@@ -76,18 +76,13 @@ class RobotPage:
             ModelError: the description cannot be read.
         """
         # Fail before anything is served.
-        q = (
-            None
-            if configuration is None
-            else finite_vector('configuration', configuration, robot.nq)
-        )
-        visuals: Sequence[Visual] = ()
-        missing: Sequence[str] = ()
-        if description is not None:
-            if not is_text(description):
-                folder = Path(os.path.expanduser(description)).parent
-            if urdf := read_any(description).urdf:
-                visuals, missing = read_visual_geometry(urdf, folder)
+        if configuration is not None:
+            configuration = finite_vector('configuration', configuration, robot.nq)
+        if description is not None and not is_text(description):
+            folder = Path(os.path.expanduser(description)).parent
+        urdf = read_any(description).urdf if description is not None else ''
+        # Without URDF, links are shown as bones.
+        visuals, missing = read_visual_geometry(urdf or '<robot name=""/>', folder)
         tool = robot.model.frame(frame or robot.model.tool_frame).name
         try:
             from .explorer import Explorer
@@ -99,13 +94,12 @@ class RobotPage:
         explorer = Explorer(scene)
         explorer.show(robot, visuals, tool)
         explorer.say(missing_shapes(missing))
-        if q is not None:
-            explorer.pose(q)
+        if configuration is not None:
+            explorer.pose(configuration)
         self.robot = robot
         self.url = f'http://localhost:{scene.port}'
         self._scene, self._explorer = scene, explorer
         self._closed = threading.Event()
-        self._failure: Exception | None = None
         self._thread = threading.Thread(target=self._run, name='robot page', daemon=True)
         self._thread.start()
 
@@ -126,8 +120,6 @@ class RobotPage:
                 pass
         finally:
             self.close()
-        if self._failure is not None:
-            raise self._failure
 
     def close(self) -> None:
         """Stop serving the page."""
@@ -159,9 +151,6 @@ class RobotPage:
         try:
             while not self._closed.wait(PERIOD):
                 self._explorer.update()
-        except Exception as failure:
-            self._failure = failure
-            raise
         finally:
             self._closed.set()
             self._scene.close()

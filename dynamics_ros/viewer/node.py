@@ -74,7 +74,6 @@ START_OF_BROWSER = 1.0
 """Time from the start of the node to opening the page in a browser [s]."""
 
 CONTACT, GRAVITY = 'contact_node/contact_state', 'dynamics_node/gravity_torques'
-SIMULATOR = 'robot_simulator'
 ESTIMATE = 'dynamics_ros_msgs/msg/ExternalWrench'
 SEARCH_PERIOD = 1.0
 """Time between two searches for topics of wrench estimates [s]."""
@@ -116,6 +115,7 @@ class Viewer:
 
     Attributes:
         contact: the latest valid contact state, or None.
+        requests: the buttons that call services, on a page for this machine only.
     """
 
     def __init__(self, node: Node, scene: Scene, values: ViewerParameters) -> None:
@@ -128,22 +128,18 @@ class Viewer:
 
         from .requests import Requests
 
-        self.node, self.scene = node, scene
-        self._host, self._open = values.host, values.open
-        contact = node.resolve_topic_name(CONTACT).rpartition('/')[0]
+        self.node, self.scene, self._values = node, scene, values
+        self._contact_node = node.resolve_topic_name(CONTACT).rpartition('/')[0]
         self.explorer = Explorer(scene)
-        self._scale, self._prefix = values.force_scale, values.frame_prefix
         self.contact: ContactState | None = None
+        self.requests: Requests | None = None
+        if is_local(values.host):  # on a public page visitors cannot call services
+            self.requests = Requests(node, scene, self.explorer, self._contact_node)
         self._wrenches: dict[str, ExternalWrench] = {}
-        self._requests = Requests(node, scene, self.explorer, (contact, SIMULATOR))
-        if not is_local(values.host):  # on a public page visitors cannot call services
-            self._requests.tab.remove()
-        self._estimates = f'{contact}/'
         self._estimate_topics: set[str] = set()
         self._statuses: dict[str, DiagnosticStatus] = {}
         self._problem = self._missing = ''
-        self._last_joint_state = -math.inf
-        self._last_search = 0.0
+        self._last_joint_state, self._last_search = -math.inf, 0.0
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         file = description_path(values)
         if values.robot_description:
@@ -166,16 +162,16 @@ class Viewer:
 
     def start(self, _executor: Executor) -> None:
         """Log the address of the page, and a warning if other machines can open it."""
-        address = f'http://localhost:{self.scene.port}'
-        if self._open:
+        address, host = f'http://localhost:{self.scene.port}', self._values.host
+        if self._values.open:
             opening = Timer(START_OF_BROWSER, webbrowser.open, (address,))
             opening.daemon = True
             opening.start()
-        if is_local(self._host):
+        if is_local(host):
             self.node.get_logger().info(f'the page is at {address}')
         else:
             self.node.get_logger().warning(
-                f'the page is at port {self.scene.port} of {self._host} for everybody who reaches '
+                f'the page is at port {self.scene.port} of {host} for everybody who reaches '
                 'that address, unencrypted and without a password'
             )
 
@@ -210,7 +206,8 @@ class Viewer:
         if now > self._last_search + SEARCH_PERIOD:
             self._last_search = now
             self._find_estimates()
-            self._requests.update()
+            if self.requests is not None:
+                self.requests.update()
         with self.scene.together():
             if now > self._last_joint_state + SILENT_SECONDS:
                 self.explorer.release()
@@ -231,20 +228,12 @@ class Viewer:
         if fits and (_is_drawable(message.point) or not message.point_known):
             self.contact = message
 
-    def _contact_summary(self) -> str:
-        """Contact state in one line of HTML; '' before the first message."""
-        contact = self.contact
-        if contact is None:
-            return ''
-        where = f' at {escape(contact.link)}' if contact.link and contact.state else ''
-        latched = ', latched until reset' if contact.collision_latched else ''
-        return f'<b>{STATES.get(contact.state, ("",))[0]}</b>{where}{latched}'
-
     def _draw_outputs(self) -> None:
         """Draw forces and the contact point, and set the external torques of the bars."""
-        contact, state = self.contact, ContactState.NONE
+        contact, color = self.contact, STATES[ContactState.NONE][1]
         if contact is not None:
-            frame, state = contact.point_frame_id.removeprefix(self._prefix), contact.state
+            _, color = STATES.get(contact.state, ('', color))
+            frame = contact.point_frame_id.removeprefix(self._values.frame_prefix)
             if contact.point_known and self.explorer.frame_pose(frame) is not None:
                 point = numbers(contact.point, 'point')
                 self.scene.draw_sphere(CONTACT_POINT, frame, point, POINT_DIAMETER, POINT_COLOR)
@@ -254,20 +243,19 @@ class Viewer:
             bars = map(Bar._make, pairs)
             self.explorer.external = dict(zip(contact.joint_names, bars, strict=True))
         for message in self._wrenches.values():
-            self._draw_wrench(message, state)
+            self._draw_wrench(message, color)
 
-    def _draw_wrench(self, message: ExternalWrench, state: int) -> None:
+    def _draw_wrench(self, message: ExternalWrench, color: tuple[float, float, float]) -> None:
         """Draw a force in its contact frame."""
-        frame, name = message.frame, f'force at {message.frame}'
-        own = self.explorer.frame_pose(message.header.frame_id.removeprefix(self._prefix))
+        frame, name, axes = message.frame, f'force at {message.frame}', message.header.frame_id
+        own = self.explorer.frame_pose(axes.removeprefix(self._values.frame_prefix))
         carrier = self.explorer.frame_pose(frame)
         if own is not None and carrier is not None:
             X = np.linalg.inv(carrier) @ own  # of the axes of the message in the contact frame
             tip = X[:3, :3] @ numbers(message.reference_point, 'point') + X[:3, 3]
-            start = tip - self._scale * X[:3, :3] @ numbers(message.wrench.force, 'force')
-            if np.linalg.norm(tip - start) > SHORTEST:
-                color = STATES.get(state, STATES[ContactState.NONE])[1]
-                points = np.array([start, tip])
+            force = X[:3, :3] @ numbers(message.wrench.force, 'force')
+            points = np.array([tip - self._values.force_scale * force, tip])
+            if np.linalg.norm(points[1] - points[0]) > SHORTEST:
                 self.scene.draw_arrow(name, frame, points, ARROW_DIAMETER, color)
                 return
         self.scene.remove(name)
@@ -275,18 +263,22 @@ class Viewer:
     def _find_estimates(self) -> None:
         """Subscribe to the wrench estimates of contact_node, whose topics contain frame names."""
         for topic, kinds in self.node.get_topic_names_and_types():
-            ours = topic.startswith(self._estimates) and ESTIMATE in kinds
+            ours = topic.startswith(f'{self._contact_node}/') and ESTIMATE in kinds
             if ours and topic not in self._estimate_topics:
                 self._estimate_topics.add(topic)
                 self.node.create_subscription(ExternalWrench, topic, self.keep_wrench, 10)
 
     def _summary(self) -> str:
         """Summary in HTML: contact, nodes without problems in one line, and problems."""
-        statuses = self._statuses.values()
+        statuses, touched, contact = self._statuses.values(), '', self.contact
         well = sorted(node_of(one.name) for one in statuses if one.level == DiagnosticStatus.OK)
+        if contact is not None:
+            where = f' at {escape(contact.link)}' if contact.link and contact.state else ''
+            latched = ', latched until reset' if contact.collision_latched else ''
+            touched = f'<b>{STATES.get(contact.state, ("",))[0]}</b>{where}{latched}'
         lines = (
             '' if self.explorer.shown else 'waiting for robot_description',
-            self._contact_summary(),
+            touched,
             details(self._problem),
             self._missing,
             f'ok: {escape(", ".join(well))}' if well else '',
@@ -333,8 +325,8 @@ def problems(statuses: Iterable[DiagnosticStatus]) -> list[str]:
     for (level, _), alike in groups.items():
         nodes = ', '.join(node_of(one.name) for one in alike)
         texts = dict.fromkeys(one.message.removeprefix('publishing; ') for one in alike)
-        text = details('; '.join(texts))
-        lines.append(f'<b>{LEVELS.get(level, "status")}</b> of {escape(nodes)}: {text}')
+        head = f'<b>{LEVELS.get(level, "status")}</b> of {escape(nodes)}'
+        lines.append(f'{head}: {details("; ".join(texts))}')
     return lines
 
 

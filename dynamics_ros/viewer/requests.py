@@ -22,51 +22,43 @@ from dynamics_ros_msgs.srv import ApplyWrench
 MAX_FORCE = 100.0
 """Largest force of the sliders [N]."""
 
-PUSH_SECONDS = 2
+PUSH, PUSH_SECONDS = 'robot_simulator/apply_wrench', 2
 
 
 class Requests:
-    """Tab with buttons that call services, and the result of the last call.
+    """Tab with buttons that call services, and the result of the last call."""
 
-    Attributes:
-        tab: the tab of the page.
-    """
-
-    def __init__(
-        self, node: Node, scene: Scene, explorer: Explorer, nodes: tuple[str, str]
-    ) -> None:
+    def __init__(self, node: Node, scene: Scene, explorer: Explorer, contact_node: str) -> None:
         """Add the tab.
 
         Args:
             node: node that calls the services.
             scene: scene of the page.
             explorer: has the tabs of the page, and the frame to push.
-            nodes: names of contact_node and of robot_simulator.
+            contact_node: full name of contact_node.
         """
-        contact, simulator = nodes
-        self._explorer, self._faults, self._scene = explorer, FaultLog.of(node), scene
-        self._push_client = node.create_client(ApplyWrench, f'{simulator}/apply_wrench')
+        self._node, self._scene, self._explorer = node, scene, explorer
+        self._faults = FaultLog.of(node)
         self._buttons: list[tuple[Any, Any]] = []
-        with explorer.tabs.add_tab('Requests') as self.tab:
-            for label, color, hint in (
-                ('tare', 'teal', 'Takes the present wrench as zero: only without contact'),
-                ('reset', 'orange', 'Clears a latched collision'),
-            ):
-                client = node.create_client(Trigger, f'{contact}/{label}')
-                self._add(label.capitalize(), color, hint, client, Trigger.Request)
+        with explorer.tabs.add_tab('Requests'):
+            hint = 'Takes the present wrench as zero: only without contact'
+            self._add('Tare', 'teal', hint, f'{contact_node}/tare', Trigger.Request)
+            hint = 'Clears a latched collision'
+            self._add('Reset', 'orange', hint, f'{contact_node}/reset', Trigger.Request)
             self._force = scene.gui.add_vector3(
                 'force [N]', (0.0, 15.0, 0.0),
                 min=(-MAX_FORCE,) * 3, max=(MAX_FORCE,) * 3, step=1.0,
             )  # fmt: skip
             hint = f'Pushes the frame of the tab Robot for {PUSH_SECONDS} s'
-            push = self._push_client, self._push_request
-            self._add('Push in the simulator', 'red', hint, *push)
+            self._add('Push in the simulator', 'red', hint, PUSH, self._push_request)
             self._status_text = scene.gui.add_markdown('')
 
     def _add(
-        self, text: str, color: str, hint: str, client: Any, request: Callable[[], Any]
+        self, text: str, color: str, hint: str, service: str, request: Callable[[], Any]
     ) -> None:
         """Add a button that calls a service."""
+        kind = ApplyWrench if service == PUSH else Trigger
+        client = self._node.create_client(kind, service)
         button = self._scene.gui.add_button(text, disabled=True, color=color, hint=hint)
         call = partial(self._call, text.split()[0].lower(), client, request)
         button.on_click(lambda _: self._scene.later(call))
@@ -88,9 +80,6 @@ class Requests:
         )
 
     def _call(self, label: str, client: Any, request: Callable[[], Any]) -> None:
-        if not client.service_is_ready():
-            self._status_text.content = f'**{label}**: {client.srv_name} is not available'
-            return
         self._status_text.content = f'**{label}** ...'
         show = self._faults.guarded(label, partial(self._show_result, label))
         client.call_async(request()).add_done_callback(show)

@@ -117,7 +117,7 @@ class TestTheChecks:
     @pytest.mark.parametrize('torque', [10.0001, np.nan])
     def test_torques_that_are_off_are_a_failure(self, client, torque):
         truth, torques = np.array([10.0, 0.0]), np.array([torque, 0.0])
-        client.check_torques('inverse dynamics', 'inverse_dynamics_error_nm', torques, truth)
+        client.check_torques('inverse dynamics', torques, truth)
         assert 'inverse dynamics' in client.failures[0]
 
 

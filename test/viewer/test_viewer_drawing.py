@@ -76,7 +76,7 @@ def viewer(request):
 
 @pytest.mark.parametrize('viewer', ['127.0.0.1', '0.0.0.0'], indirect=True)
 def test_only_this_machine_may_call_services(viewer):
-    assert viewer._requests.tab.remove.called is (not is_local(viewer._host))
+    assert (viewer.requests is not None) is is_local(viewer._values.host)
 
 
 def estimate(frame='left/tool0', force=(0.0, 30.0, 0.0), point=(0.1, 0.0, 0.0)):
@@ -151,7 +151,7 @@ def test_a_contact_state_whose_lists_or_point_make_no_sense_is_passed_over(viewe
 
 
 def test_buttons_without_a_service_are_disabled(viewer):
-    requests = viewer._requests
+    requests = viewer.requests
     requests._buttons = [(MagicMock(), client) for _, client in requests._buttons]
     viewer.draw()
     assert [button.disabled for button, _ in requests._buttons] == [True] * 3
@@ -162,7 +162,7 @@ def test_buttons_without_a_service_are_disabled(viewer):
 
 
 def test_the_button_pushes_the_simulated_robot_at_the_chosen_frame(viewer):
-    requests, asked = viewer._requests, []
+    requests, asked = viewer.requests, []
     requests._status_text = MagicMock()  # the page has one for all its texts
 
     def apply(request, response):
@@ -176,10 +176,11 @@ def test_the_button_pushes_the_simulated_robot_at_the_chosen_frame(viewer):
     viewer.explorer._choose_frame('hand_link')
     requests._force.value = (0.0, 15.0, 0.0)
     deadline = time.monotonic() + PATIENCE
-    while not requests._push_client.service_is_ready():
+    _, push = requests._buttons[-1]
+    while not push.service_is_ready():
         executor.spin_once(timeout_sec=0.02)
         assert time.monotonic() < deadline
-    requests._call('push', requests._push_client, requests._push_request)
+    requests._call('push', push, requests._push_request)
     while '...' in requests._status_text.content:
         executor.spin_once(timeout_sec=0.02)
         assert time.monotonic() < deadline

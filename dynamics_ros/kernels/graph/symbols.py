@@ -37,12 +37,6 @@ class Symbols(np.ndarray):
         own = _FUNCTIONS.get(function)
         if own is not None:
             return own(*arguments, **options)
-        if function.__module__ == 'numpy.linalg':
-            name = function.__name__
-            others = 'norm, @ and the functions of dynamics_ros.algorithms.linear_algebra do'
-            if name in ('solve', 'inv'):
-                others = f'dynamics_ros.kernels.math.{name} does, for small matrices'
-            raise TypeError(f"NumPy's {name} takes no traced values; {others}")
         result = super().__array_function__(function, types, arguments, options)
         return symbols(result) if isinstance(result, np.ndarray) else result
 
@@ -77,7 +71,7 @@ def apply(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[str
     scalar = _SCALAR.get(ufunc, _OF_SCIPY.get(ufunc.__name__))
     if scalar is None and ufunc not in _NATIVE:
         known = ', '.join(sorted({x.__name__ for x in (*_NATIVE, *_SCALAR)} | _OF_SCIPY.keys()))
-        raise TypeError(f"NumPy's {ufunc.__name__} takes no traced values; these do: {known}")
+        raise TypeError(f'{ufunc.__name__} takes no traced values; these do: {known}')
     plain = [_boxed(x) for x in inputs]
     function = ufunc if scalar is None else np.frompyfunc(scalar, getattr(ufunc, 'nin', 1), 1)
     if scalar is not None and method == 'reduce' and options.get('axis', 0) is None:
