@@ -14,7 +14,7 @@ from dynamics_ros.files import read_file
 
 from .doubts import LOG
 from .hardened_xml import is_text, quoted, quoted_path
-from .mesh_file import package_folder
+from .mesh_file import package_folders
 from .xacro_private import packages_found_by
 
 _ENCODING = re.compile(
@@ -46,8 +46,9 @@ def description_text(
             raise InvalidArgumentError('xacro_arguments', 'given with text', expected)
         return text
     if text.isidentifier() and not os.path.exists(text):
-        reason = f'there is no such file; robot_descriptions may have it: from_name({text!r})'
-        raise ModelError(f'file {text!r}', reason)
+        hint = f'robot_descriptions may have it: from_name({quoted(text)})'
+        reason = f'cannot be read: there is no such file; {hint}'
+        raise ModelError(f'file {quoted_path(text)}', reason)
     return read_description_file(source, xacro_arguments)
 
 
@@ -81,8 +82,8 @@ def read_description_file(
     except OSError as error:
         raise ModelError(where, unreadable(file, error)) from error
     except (LookupError, ValueError) as error:
-        reason = f'cannot be read: {error}; save it as XML in UTF-8'
-        raise ModelError(where, reason) from error
+        cure = '' if type(error) is ValueError else '; save it as XML in UTF-8'  # a wrong path
+        raise ModelError(where, f'cannot be read: {error}{cure}') from error
     # A parser would mistake such text for a file name.
     if (first := text.lstrip('\ufeff \t\r\n')[:1]) != '<':
         raise ModelError(where, 'is no URDF: XML begins with "<"' if first else 'is empty')
@@ -127,7 +128,7 @@ def expanded_xacro(path: str | os.PathLike[str], arguments: Mapping[str, object]
 
     def find(package: str) -> str:
         try:
-            return str(package_folder(package, Path(path).parent))
+            return str(package_folders(package, Path(path).parent)[0])
         except ModelError as error:
             missing.append(error)
             raise

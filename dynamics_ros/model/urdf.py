@@ -34,7 +34,6 @@ from .description import (
 from .description_file import description_text
 from .doubts import (
     IMPOSSIBLE_INERTIA,
-    LOG,
     MINUS_ONE,
     NO_RANGE,
     ONE_BOUND,
@@ -107,15 +106,12 @@ def _describe(robot: Element) -> RobotDescription:
     elements = _named(robot, 'joint').items()
     joints = resolve_mimics({name: _joint(one, links, doubts) for name, one in elements})
     root, ordered = tree_order(links, joints)
-    sentences = doubts.sentences(name)
-    for sentence in sentences:
-        LOG.warning('%s', sentence)
     return RobotDescription(
         name=name,
         root=root,
         links=(links[root], *(links[joint.child] for joint in ordered)),
         joints=tuple(ordered),
-        doubts=sentences,
+        doubts=doubts.logged(name),
     )
 
 
