@@ -47,7 +47,7 @@ def description_text(
         return text
     if text.isidentifier() and not os.path.exists(text):
         hint = f'robot_descriptions may have it: from_name({quoted(text)})'
-        reason = f'cannot be read: there is no such file; {hint}'
+        reason = f'there is no such file; {hint}'
         raise ModelError(f'file {quoted_path(text)}', reason)
     return read_description_file(source, xacro_arguments)
 
