@@ -13,7 +13,6 @@ from visualization_msgs.msg import MarkerArray
 from dynamics_ros.collision import Collisions, Obstacle
 from dynamics_ros.errors import DynamicsRosError, ModelError
 from dynamics_ros.nodes.context import RobotContext
-from dynamics_ros.nodes.reporting import CauseLog, refused
 from dynamics_ros.nodes.robot_request import Description
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.cdr import deserialized
@@ -39,7 +38,7 @@ class Obstacles:
     def __init__(self, node: Node, context: RobotContext) -> None:
         """Subscribe to the topic."""
         self._node, self._context = node, context
-        self._refused, self._problems = '', CauseLog(node)
+        self._refused = ''
         self._obstacles: dict[str, Obstacle] = {}
         self._early: list[bytes] = []
         self._links: tuple[object, Collisions] | None = None
@@ -129,8 +128,8 @@ class Obstacles:
             self._obstacles = read_obstacles(markers, self._obstacles, self._frame_of)
             self._refused = ''
         except DynamicsRosError as error:
-            self._refused = text = refused('~/obstacles', error)
-            self._problems.add(text)
+            self._refused = f'~/obstacles refused: {error}'
+            self._node.get_logger().error(self._refused, throttle_duration_sec=5.0)
 
     def _frame_of(self, frame_id: str) -> str:
         """Return the link of a frame_id; '' for the root frame."""

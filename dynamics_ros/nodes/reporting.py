@@ -38,7 +38,7 @@ from dynamics_ros.errors import (
     printable,
 )
 from dynamics_ros.nodes.rclpy_private import RCL_ERROR, log_for_callers_of
-from dynamics_ros.reasons import Counts, Explanation, Names, Reason
+from dynamics_ros.reasons import Counts, Explanation
 from dynamics_ros_msgs.msg import Result
 
 MIDDLEWARE_ERRORS = (RCL_ERROR, NameValidationException)
@@ -126,12 +126,6 @@ class CauseLog:
             if all(keys.isdisjoint(others) for others in self._present):
                 for text, count in counts.items():
                     self._log.info(f'no longer: {text} ({count} times)')
-
-
-def refused(what: str, error: DynamicsRosError) -> Explanation:
-    """Return that something is refused; errors of one class about one argument are one cause."""
-    cause = f'{type(error).__name__} {getattr(error, "argument", "")}'
-    return Explanation(Reason.MESSAGES_REFUSED, f'{what} refused: ', Names((cause,), str(error)))
 
 
 QUIET, MAX_PRESENT = 5.0, 20

@@ -26,7 +26,7 @@ from dynamics_ros.estimation.samples.reports import NANOSECONDS
 from dynamics_ros.nodes.guarded_node import GuardedNode
 from dynamics_ros.nodes.parameters import ParameterSet, check_undeclared
 from dynamics_ros.nodes.process import Application, run
-from dynamics_ros.nodes.reporting import CauseLog, refused, steady_timer
+from dynamics_ros.nodes.reporting import steady_timer
 from dynamics_ros.nodes.robot_request import FILE, FrameNames, description_path, read_description_of
 from dynamics_ros.nodes.services import serve
 from dynamics_ros.parameters.simulator import SimulatorParameters
@@ -79,7 +79,7 @@ class RobotSimulator(GuardedNode):
 
     def __init__(self) -> None:
         super().__init__('robot_simulator')
-        self.parameters, self._problems = ParameterSet(self, SimulatorParameters), CauseLog(self)
+        self.parameters = ParameterSet(self, SimulatorParameters)
         check_undeclared([self])
         values = self.parameters.values
         urdf = values.robot_description or description_of(values)
@@ -211,7 +211,7 @@ class RobotSimulator(GuardedNode):
         try:
             handler(message)
         except InvalidArgumentError as error:
-            self._problems.add(refused('command', error))
+            self.get_logger().warning(f'command refused: {error}', throttle_duration_sec=5.0)
 
     # Topics with the behaviour of ros2_control controllers:
 

@@ -39,7 +39,7 @@ LEDGER = {
     'launching': (334, 200),
     'model': (3676, 3100),
     'multibody': (2383, 2500),
-    'nodes': (9002, 6300),
+    'nodes': (8995, 6300),
     'page': (863, 700),
     'parameters': (1020, 900),
     'recordings': (1440, 1500),
