@@ -112,6 +112,10 @@ class Names(NamedTuple):
     text: str
 
 
+Part = str | Figure | Names
+"""Part of an explanation."""
+
+
 class Explanation(str):
     """Sentence with the code of its reason, compared by its cause without figures and joints.
 
@@ -123,9 +127,9 @@ class Explanation(str):
     __slots__ = ('parts', 'reason')
 
     reason: Reason
-    parts: tuple[str | Figure | Names, ...]
+    parts: tuple[Part, ...]
 
-    def __new__(cls, reason: Reason, *parts: str | Figure | Names) -> Explanation:
+    def __new__(cls, reason: Reason, *parts: Part) -> Explanation:
         """Create it from a code and parts; an explanation among them keeps its own parts."""
         flat = [x for part in parts for x in getattr(part, 'parts', (part,))]
         self = super().__new__(cls, ''.join(map(_text, flat)))
@@ -150,7 +154,7 @@ class Explanation(str):
         return frozenset((cause, name) for name in joints or ('',))
 
 
-def _text(part: str | Figure | Names) -> str:
+def _text(part: Part) -> str:
     if isinstance(part, Figure):
         return format(part.value, part.form)
     return part.text if isinstance(part, Names) else part
@@ -161,7 +165,7 @@ class Counts:
 
     def __init__(self) -> None:
         self._counts: dict[frozenset[tuple[str, str]], int] = {}
-        self._ends: dict[frozenset[tuple[str, str]], list[tuple[str | Figure | Names, ...]]] = {}
+        self._ends: dict[frozenset[tuple[str, str]], list[tuple[Part, ...]]] = {}
 
     def add(self, text: str, count: int) -> None:
         """Add occurrences."""

@@ -52,8 +52,10 @@ def check_frame_id(argument: str, frame_id: str) -> None:
     """Refuse a frame name, or the beginning of frame names, that tf2 does not look up.
 
     Raises:
-        InvalidArgumentError: it begins with a slash.
+        InvalidArgumentError: it begins with a slash, or has characters that cannot be printed.
     """
+    if not frame_id.isprintable():
+        raise InvalidArgumentError(argument, repr(frame_id), 'characters that can be printed')
     if frame_id.startswith('/'):
         expected = f"no '/' at its start, which tf2 refuses: {frame_id.lstrip('/')!r}"
         raise InvalidArgumentError(argument, repr(frame_id), expected)

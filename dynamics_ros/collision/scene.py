@@ -28,7 +28,8 @@ from dynamics_ros.kernels import compile
 from dynamics_ros.kernels.math import array, maximum, norm, where
 from dynamics_ros.model import ROOT
 from dynamics_ros.model.collision_geometry import CollisionGeometry, read_collision_geometry
-from dynamics_ros.model.hardened_xml import read_source
+from dynamics_ros.model.description_file import description_text
+from dynamics_ros.model.hardened_xml import read_xml
 from dynamics_ros.model.joints import Prismatic, Revolute
 from dynamics_ros.model.model import Joint, Model
 from dynamics_ros.multibody.arguments import check_not_negative, finite_vector
@@ -459,7 +460,7 @@ def disabled_pairs(
     Raises:
         ModelError: the SRDF is not XML, or an element lacks a link.
     """
-    document = read_source(source)
+    document = read_xml(description_text(source))
     if document.tag != 'robot':
         raise ModelError('SRDF', f'its root element is {document.tag!r}; expected <robot>')
     pairs, named = set(), set()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import count, islice
 from typing import Literal, get_args
 
 from dynamics_ros.errors import (
@@ -25,7 +26,7 @@ from .description import Inertial, JointDescription, Mimic, Origin, RobotDescrip
 from .doubts import LOG
 from .hardened_xml import quoted
 from .joints import JOINT_KINDS, JointKind
-from .model import NOWHERE_ELSE, ROOT, Frame, Joint, Model, checked_gravity
+from .model import ROOT, Frame, Joint, Model, checked_gravity
 from .tool_frame import tool_frame
 
 RootJoint = Literal['fixed', 'floating', 'planar']
@@ -74,27 +75,57 @@ def build_model(
         reason = f'because {WORLD!r} is the frame in which the base moves'
         robot = quoted(description.name)
         renamed = (f'robot {robot}: link {WORLD!r} is called {other!r}, {reason}',)
-    builder = _Builder(description, root_joint, joint_kinds or {}, names)
     for frame in (x for loop in description.loops for x in loop[:2]):
-        if frame not in builder.frames:
-            raise UnknownFrameError('loops', frame, builder.frames)
-    own = [joint.name for joint in builder.joints if joint.leader is None]
+        if frame not in names:
+            raise UnknownFrameError('loops', frame, names)
+    by_name = {joint.name: joint for joint in description.joints}
+    for name in joint_kinds or {}:
+        _check_kind(name, by_name)
+    base = JointDescription('', root_joint, '', description.root, axis=(0.0, 0.0, 1.0))
+    tree = (base, *description.joints)
+    kinds: dict[str, JointKind] = {
+        one.name: (joint_kinds or {}).get(one.name) or JOINT_KINDS[one.type](Vector3(*one.axis))
+        for one in tree
+        if one.type != 'fixed'
+    }
+    # In the order of the joints that own coordinates; mimic joints own none.
+    q, v = count(), count()
+    owned = {
+        one.name: (tuple(islice(q, kinds[one.name].nq)), tuple(islice(v, kinds[one.name].nv)))
+        for one in tree
+        if one.type != 'fixed' and not one.mimic
+    }
+    links = {link.name: _inertia(link.inertial) for link in description.links}
+    frames = {'': Frame('', ROOT, Transform.identity())}
+    joints: list[Joint] = []
+    inertias: list[Inertia] = []
+    for one in tree:
+        carrier, origin, inertia = frames[one.parent], _transform(one.origin), links[one.child]
+        body, placement = carrier.body, carrier.placement @ origin
+        if one.type != 'fixed':
+            joints.append(_joint(one, body, placement, kinds, owned))
+            body, placement = len(inertias), Transform.identity()
+            inertias.append(inertia)
+        elif body != ROOT:
+            inertias[body] = inertias[body] + placement.act(inertia)
+        frames[one.child] = Frame(names[one.child], body, placement, carrier.name, origin, inertia)
+    own = [joint.name for joint in joints if joint.leader is None]
     for name in description.passive_joints:
         if name not in own:
             raise UnknownJointError('passive_joints', name, own)
     model = Model(
         name=description.name,
-        joints=tuple(builder.joints),
-        inertias=tuple(builder.inertias),
-        body_names=tuple(builder.body_names),
-        frames=tuple(builder.frames[link.name] for link in description.links),
+        joints=tuple(joints),
+        inertias=tuple(inertias),
+        body_names=tuple(names[one.child] for one in tree if one.type != 'fixed'),
+        frames=tuple(frames[link.name] for link in description.links),
         gravity=checked_gravity(gravity),
         root_joint=root_joint,
         root_frame=description.root if root_joint == 'fixed' else WORLD,
-        nq=builder.nq,
-        nv=builder.nv,
+        nq=next(q),
+        nv=next(v),
         with_geometry=frozenset(
-            builder.frames[link.name].body for link in description.links if link.has_geometry
+            frames[link.name].body for link in description.links if link.has_geometry
         ),
         tool_frame=names[tool_frame(description)],
         loops=tuple(
@@ -111,95 +142,32 @@ def build_model(
     return model
 
 
-class _Builder:
-    """Builder that walks a description once and collects joints, bodies and frames."""
-
-    def __init__(
-        self,
-        description: RobotDescription,
-        root_joint: str,
-        kinds: Mapping[str, JointKind],
-        names: Mapping[str, str],
-    ) -> None:
-        self.joints: list[Joint] = []
-        self.inertias: list[Inertia] = []
-        self.body_names: list[str] = []
-        self.frames: dict[str, Frame] = {}
-        self.nq = self.nv = 0
-        self._names = names
-        self._inertials = {link.name: _inertia(link.inertial) for link in description.links}
-        by_name = {joint.name: joint for joint in description.joints}
-        for name in kinds:
-            _check_kind(name, by_name)
-        self._kinds = {
-            name: kinds.get(name) or JOINT_KINDS[joint.type](Vector3(*joint.axis))
-            for name, joint in by_name.items()
-            if joint.type != 'fixed'
-        }
-        root = description.root
-        if root_joint == 'fixed':
-            self._merge(root, Frame(names[root], ROOT, Transform.identity()))
-        else:
-            kind, placement = JOINT_KINDS[root_joint](), Transform.identity()
-            joint = Joint(ROOT_JOINT_NAME, kind, ROOT, placement, *self._indices(kind))
-            self._add_body(joint, root)
-        # In the order of the joints that own coordinates; mimic joints own none.
-        self._owned = {
-            joint.name: self._indices(self._kinds[joint.name])
-            for joint in description.joints
-            if joint.type != 'fixed' and not joint.mimic
-        }
-        for one in description.joints:
-            self._add(one)
-
-    def _indices(self, kind: JointKind) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Indices of the next coordinates and velocities."""
-        q, v = range(self.nq, self.nq + kind.nq), range(self.nv, self.nv + kind.nv)
-        self.nq, self.nv = q.stop, v.stop
-        return tuple(q), tuple(v)
-
-    def _add(self, joint: JointDescription) -> None:
-        carrier, origin = self.frames[joint.parent], _transform(joint.origin)
-        placement = carrier.placement @ origin
-        if joint.type == 'fixed':
-            parent = self._names[joint.parent]
-            frame = Frame(self._names[joint.child], carrier.body, placement, parent, origin)
-            self._merge(joint.child, frame)
-            return
-        mimic = joint.mimic or Mimic('')
-        if joint.mimic and self._kinds[mimic.joint].nq != 1:
-            problem = f'{mimic.joint!r} has several coordinates'
-            raise ModelError(f'joint {joint.name!r} mimic', problem)
-        moving = Joint(
-            joint.name,
-            self._kinds[joint.name],
-            carrier.body,
-            placement,
-            *self._owned[mimic.joint or joint.name],
-            multiplier=mimic.multiplier,
-            offset=mimic.offset,
-            leader=mimic.joint or None,
-            limits=joint.limits,
-            damping=joint.damping,
-            friction=joint.friction,
-            armature=joint.armature,
-        )
-        self._add_body(moving, joint.child, self._names[joint.parent], origin)
-
-    def _add_body(
-        self, joint: Joint, link: str, parent: str = '', origin: Transform = NOWHERE_ELSE
-    ) -> None:
-        body, inertia, name = len(self.joints), self._inertials[link], self._names[link]
-        self.joints.append(joint)
-        self.inertias.append(inertia)
-        self.body_names.append(name)
-        self.frames[link] = Frame(name, body, Transform.identity(), parent, origin, inertia)
-
-    def _merge(self, link: str, frame: Frame) -> None:
-        inertia = self._inertials[link]
-        self.frames[link] = replace(frame, inertia=inertia)
-        if frame.body != ROOT:
-            self.inertias[frame.body] = self.inertias[frame.body] + frame.placement.act(inertia)
+def _joint(
+    one: JointDescription,
+    body: int,
+    placement: Transform,
+    kinds: Mapping[str, JointKind],
+    owned: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]],
+) -> Joint:
+    """Return a moving joint at a placement in the body that carries it."""
+    mimic = one.mimic or Mimic('')
+    if one.mimic and kinds[mimic.joint].nq != 1:
+        problem = f'{mimic.joint!r} has several coordinates'
+        raise ModelError(f'joint {one.name!r} mimic', problem)
+    return Joint(
+        one.name or ROOT_JOINT_NAME,
+        kinds[one.name],
+        body,
+        placement,
+        *owned[mimic.joint or one.name],
+        multiplier=mimic.multiplier,
+        offset=mimic.offset,
+        leader=mimic.joint or None,
+        limits=one.limits,
+        damping=one.damping,
+        friction=one.friction,
+        armature=one.armature,
+    )
 
 
 def _check_kind(name: str, joints: Mapping[str, JointDescription]) -> None:

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from dynamics_ros.computed_once import computed_once
 from dynamics_ros.errors import ModelError
 
-from .hardened_xml import Element, is_text, read_source
+from .description_file import description_text
+from .hardened_xml import Element, is_text, read_xml
 from .mesh_file import read_mesh, resolve_mesh
 from .urdf import read_origin
 
@@ -180,10 +181,8 @@ def read_visual_geometry(
 
 def _document(source: str | os.PathLike[str], folder: Path | None) -> tuple[Element, Path | None]:
     """Return the root element of a description, and the folder of its relative paths."""
-    if is_text(source):
-        return read_source(source), folder
-    file = Path(os.path.expanduser(source))
-    return read_source(file), file.parent
+    document = read_xml(description_text(source))
+    return document, folder if is_text(source) else Path(os.path.expanduser(source)).parent
 
 
 def read_shape(element: Element, base: Path | None) -> Shape:

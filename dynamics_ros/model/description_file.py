@@ -5,16 +5,51 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from dynamics_ros.errors import ModelError, meant
+from dynamics_ros.errors import InvalidArgumentError, ModelError, meant
 from dynamics_ros.files import read_file
 
 from .doubts import LOG
-from .hardened_xml import quoted, refuse_address
-from .mesh_file import package_folder
+from .hardened_xml import is_text, quoted, quoted_path
+from .mesh_file import package_folders
 from .xacro_private import packages_found_by
+
+_ENCODING = re.compile(
+    rb'\s*<\?xml[^>]*\sencoding=["\'](iso-8859-\d+|latin-?1|windows-125\d)["\']', re.IGNORECASE
+)
+"""Encodings of files beside UTF-8, as the XML declaration names them."""
+
+
+def description_text(
+    source: str | os.PathLike[str], xacro_arguments: Mapping[str, str] | None = None
+) -> str:
+    """Return a source that is XML text, which begins with '<' after blanks, or the text of a file.
+
+    Args:
+        source: text, or the path of a file as of ``read_description_file``.
+        xacro_arguments: values of the xacro file's ``<xacro:arg>``.
+
+    Raises:
+        ModelError: the file cannot be read or expanded.
+        InvalidArgumentError: the source is neither text nor a path, or arguments come with text.
+    """
+    if not isinstance(source, (str, os.PathLike)):
+        expected = 'the path of a URDF, xacro, MJCF or SDF file, or its text'
+        raise InvalidArgumentError('source', f'a {type(source).__name__}', expected)
+    text = os.fspath(source)
+    if is_text(source):
+        if xacro_arguments:
+            expected = 'the path of a xacro file'
+            raise InvalidArgumentError('xacro_arguments', 'given with text', expected)
+        return text
+    if text.isidentifier() and not os.path.exists(text):
+        hint = f'robot_descriptions may have it: from_name({quoted(text)})'
+        reason = f'there is no such file; {hint}'
+        raise ModelError(f'file {quoted_path(text)}', reason)
+    return read_description_file(source, xacro_arguments)
 
 
 def read_description_file(
@@ -29,25 +64,29 @@ def read_description_file(
     Raises:
         ModelError: the file cannot be read or expanded.
     """
-    if os.fspath(path).lstrip().startswith('<'):
-        raise ModelError('file', f'{quoted(os.fspath(path))} is XML; give the path of its file')
-    refuse_address(os.fspath(path))
-    file = Path(os.path.expanduser(path))
+    text, file = os.fspath(path), Path(os.path.expanduser(path))
+    where = f'file {quoted_path(file)}'
+    if text.lstrip().startswith('<'):
+        raise ModelError('file', f'{quoted(text)} is XML; give the path of its file')
+    if '://' in text:
+        reason = 'addresses are for meshes: give the path of the file'
+        raise ModelError(f'file {quoted(text)}', reason)
     if file.suffix == '.xacro':
         return expanded_xacro(file, xacro_arguments or {})
     if xacro_arguments:
-        raise ModelError(f'file {str(file)!r}', 'takes no xacro arguments: it is no .xacro file')
+        raise ModelError(where, 'takes no xacro arguments: it is no .xacro file')
     try:
-        text = read_file(file).decode()
+        content = read_file(file)
+        declared = _ENCODING.match(content)
+        text = content.decode(declared[1].decode() if declared else 'utf-8')
     except OSError as error:
-        raise ModelError(f'file {str(file)!r}', unreadable(file, error)) from error
-    except UnicodeDecodeError as error:
-        reason = f'cannot be read: {error}; save it as XML in UTF-8'
-        raise ModelError(f'file {str(file)!r}', reason) from error
+        raise ModelError(where, unreadable(file, error)) from error
+    except (LookupError, ValueError) as error:
+        cure = '' if type(error) is ValueError else '; save it as XML in UTF-8'  # a wrong path
+        raise ModelError(where, f'cannot be read: {error}{cure}') from error
     # A parser would mistake such text for a file name.
     if (first := text.lstrip('\ufeff \t\r\n')[:1]) != '<':
-        reason = 'is no URDF: XML begins with "<"' if first else 'is empty'
-        raise ModelError(f'file {str(file)!r}', reason)
+        raise ModelError(where, 'is no URDF: XML begins with "<"' if first else 'is empty')
     return text
 
 
@@ -89,7 +128,7 @@ def expanded_xacro(path: str | os.PathLike[str], arguments: Mapping[str, object]
 
     def find(package: str) -> str:
         try:
-            return str(package_folder(package, Path(path).parent))
+            return str(package_folders(package, Path(path).parent)[0])
         except ModelError as error:
             missing.append(error)
             raise

@@ -53,3 +53,9 @@ class Doubts:
             f'robot {quoted(robot)}: {doubt.format(listed(names))}'
             for doubt, names in self._names.items()
         )
+
+    def logged(self, robot: str) -> tuple[str, ...]:
+        """Return the sentences, and log them as warnings."""
+        for sentence in (sentences := self.sentences(robot)):
+            LOG.warning('%s', sentence)
+        return sentences

@@ -8,14 +8,12 @@ Elements are read through their methods, which raise a ModelError that names the
 from __future__ import annotations
 
 import math
-import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NoReturn
 from xml.parsers import expat
 
-from dynamics_ros.errors import InvalidArgumentError, ModelError
-from dynamics_ros.files import read_file
+from dynamics_ros.errors import ModelError
 
 DOCUMENT = 'robot description'
 
@@ -33,9 +31,6 @@ MAXIMUM_NUMBER = 1e30
 # ASCII digits and a point in every locale. Linear in time: no digit can match in two ways.
 _NUMBER = re.compile(r'[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?')
 _BLANKS = ' \t\r\n'
-
-_INVALID_TOKEN = expat.errors.codes[expat.errors.XML_ERROR_INVALID_TOKEN]
-"""Error code of expat for -- within a comment."""
 
 # Sections that may contain any text, even the beginning of another section. One that does not end
 # takes the rest, so that a search is linear in time.
@@ -74,24 +69,20 @@ class Element:
         """Raise the ModelError of this element."""
         raise ModelError(self.label, reason)
 
-    def children(self, tag: str) -> Iterator[Element]:
-        """Yield the direct children with a tag, in document order."""
-        return (child for child in self._children if child.tag == tag)
+    def children(self, tag: str) -> list[Element]:
+        """Return the direct children with a tag, in document order."""
+        return [child for child in self._children if child.tag == tag]
 
     def child(self, tag: str) -> Element | None:
         """Return the only child with a tag, or None; two children are an error."""
-        found = list(self.children(tag))
+        found = self.children(tag)
         if len(found) > 1:
             self.refuse(f'has {len(found)} <{tag}> elements, at most one is allowed')
         return found[0] if found else None
 
     def first_child(self, tag: str) -> Element | None:
         """Return the first child with a tag, or None; for callers that count the elements."""
-        return next(self.children(tag), None)
-
-    def count(self, tag: str) -> int:
-        """Return the number of direct children with a tag."""
-        return sum(1 for _ in self.children(tag))
+        return next(iter(self.children(tag)), None)
 
     def required_child(self, tag: str) -> Element:
         """Return the only child with a tag; a missing child is an error."""
@@ -184,37 +175,6 @@ def is_text(source: object) -> bool:
     return isinstance(source, str) and source.lstrip('\ufeff' + _BLANKS)[:1] in ('<', '')
 
 
-def refuse_address(path: str) -> None:
-    """Raise a ModelError if a path is an address, such as ``package://arm/arm.urdf``."""
-    if '://' in path:
-        reason = 'addresses are for meshes: give the path of the file'
-        raise ModelError(f'file {quoted(path)}', reason)
-
-
-def read_source(source: str | os.PathLike[str]) -> Element:
-    """Return the root element of XML text or of a file.
-
-    Raises:
-        ModelError: as `read_xml`, or the file cannot be read.
-        InvalidArgumentError: the source is neither text nor a path.
-    """
-    if isinstance(source, str) and is_text(source):
-        return read_xml(source)
-    try:
-        path = os.fspath(source)
-    except TypeError:
-        problem = f'a {type(source).__name__}'
-        raise InvalidArgumentError('source', problem, 'URDF as XML text, or a path') from None
-    refuse_address(str(path))
-    try:
-        content = read_file(path)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        problem = f'cannot be read: {reason} (XML text begins with "<")'
-        raise ModelError(f'file {quoted_path(path)}', problem) from error
-    return read_xml(content)
-
-
 def read_xml(source: str | bytes) -> Element:
     """Return the root element of a document; bytes are decoded as the XML declaration says.
 
@@ -223,21 +183,26 @@ def read_xml(source: str | bytes) -> Element:
     """
     if len(source) > MAXIMUM_SIZE:
         raise ModelError(DOCUMENT, f'larger than {MAXIMUM_SIZE // 1_000_000} MB')
-    # Text is already decoded, whatever encoding its declaration names.
-    encoding = 'utf-8' if isinstance(source, str) else None
-    data = _encoded(source) if isinstance(source, str) else source
+    encoding = None
+    if isinstance(source, str):
+        encoding = 'utf-8'  # it is decoded, whatever encoding its declaration names
+        try:
+            source = source.removeprefix('\ufeff').encode()
+        except UnicodeEncodeError as error:
+            reason = f'a lone surrogate at character {error.start + 1}'
+            raise ModelError(DOCUMENT, reason) from error
     # Launch files leave blank lines before the XML declaration, where XML allows none.
-    document = data.lstrip(_BLANKS.encode())
+    document = source.lstrip(_BLANKS.encode())
     if not document:
         raise ModelError(DOCUMENT, 'empty')
-    blank_lines = data[: len(data) - len(document)].count(b'\n')
+    builder = _Builder(encoding, source[: len(source) - len(document)].count(b'\n'))
     try:
-        builder = _parsed(document, encoding, blank_lines)
+        builder.parser.Parse(_SECTION.sub(_without_comment, document), True)
     except expat.ExpatError as error:
         raise ModelError(
             DOCUMENT,
-            f'malformed XML at line {blank_lines + error.lineno}, column {error.offset + 1}: '
-            f'{expat.ErrorString(error.code)}',
+            f'malformed XML at line {builder.blank_lines + error.lineno}, column '
+            f'{error.offset + 1}: {expat.ErrorString(error.code)}',
         ) from error
     except (LookupError, ValueError) as error:
         raise ModelError(DOCUMENT, f'its encoding cannot be read: {error}') from error
@@ -246,47 +211,22 @@ def read_xml(source: str | bytes) -> Element:
     return builder.root
 
 
-def _parsed(document: bytes, encoding: str | None, blank_lines: int) -> _Builder:
-    """Parse a document; comments may contain --, which tinyxml2 accepts."""
-    for text in (document, _without_comments(document)):
-        builder = _Builder(encoding, blank_lines)
-        try:
-            builder.parser.Parse(text, True)
-            return builder
-        except expat.ExpatError as error:
-            failure = error
-            if error.code != _INVALID_TOKEN:
-                break
-    raise failure
-
-
-def _without_comments(document: bytes) -> bytes:
-    """Return the document with comments replaced by their line ends."""
-
-    def blank(section: re.Match[bytes]) -> bytes:
-        return b'\n' * section[0].count(b'\n') if section[1] else section[0]
-
-    return _SECTION.sub(blank, document)
-
-
-def _encoded(text: str) -> bytes:
-    try:
-        return text.removeprefix('\ufeff').encode('utf-8')
-    except UnicodeEncodeError as error:
-        raise ModelError(DOCUMENT, f'a lone surrogate at character {error.start + 1}') from error
+def _without_comment(section: re.Match[bytes]) -> bytes:
+    """Return blanks for a comment: it may contain --, which tinyxml2 accepts and expat refuses."""
+    return re.sub(rb'[^\n]', b' ', section[0]) if section[1] else section[0]
 
 
 class _Builder:
     """Builder of elements from the events of expat, which does not recurse."""
 
     def __init__(self, encoding: str | None, blank_lines: int) -> None:
-        self._blank_lines = blank_lines
+        self.blank_lines = blank_lines
         self.root: Element | None = None
         self._open: list[Element] = []
         self._count = 0
         self.parser = expat.ParserCreate(encoding)
         self.parser.StartElementHandler = self._start
-        self.parser.EndElementHandler = self._end
+        self.parser.EndElementHandler = lambda _: self._open.pop()
         self.parser.StartDoctypeDeclHandler = self._doctype
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
@@ -295,28 +235,18 @@ class _Builder:
         if self._count > MAXIMUM_ELEMENTS:
             raise ModelError(DOCUMENT, f'more than {MAXIMUM_ELEMENTS} elements')
         if len(self._open) == MAXIMUM_DEPTH:
-            raise ModelError(
-                DOCUMENT, f'elements nested deeper than {MAXIMUM_DEPTH} at line {line}'
-            )
+            reason = f'elements nested deeper than {MAXIMUM_DEPTH} at line {line}'
+            raise ModelError(DOCUMENT, reason)
         if tag.startswith('xacro:'):
-            raise ModelError(
-                f'{quoted(tag)} at line {line}', 'the description is a xacro file; run xacro first'
-            )
+            reason = 'the description is a xacro file; run xacro first'
+            raise ModelError(f'{quoted(tag)} at line {line}', reason)
         element = Element(tag, attributes, self._open[-1] if self._open else None, line)
         self.root = self.root or element
         self._open.append(element)
 
     def _line(self) -> int:
-        return self._blank_lines + self.parser.CurrentLineNumber
+        return self.blank_lines + self.parser.CurrentLineNumber
 
-    def _end(self, _tag: str) -> None:
-        self._open.pop()
-
-    def _doctype(
-        self, _name: str, _system: str | None, _public: str | None, _has_subset: bool
-    ) -> None:
-        raise ModelError(
-            DOCUMENT,
-            f'document type declaration at line {self._line()}: '
-            'entities and external files are not read',
-        )
+    def _doctype(self, *_: object) -> None:
+        reason = 'entities and external files are not read'
+        raise ModelError(DOCUMENT, f'document type declaration at line {self._line()}: {reason}')

@@ -133,9 +133,7 @@ def resolve_mesh(uri: str, base: Path | None = None) -> Path:
             if path == '..' or path.startswith('../'):
                 reason = f'leads out of the package {quoted(package)}; expected a path in it'
                 raise ModelError(where, reason)
-        folders = _package_folders(package, base)
-        if not folders:
-            raise ModelError(where, _unknown(package, base))
+        folders = package_folders(package, base, where)
         problem = f'not found in the package {quoted(package)} at {quoted_path(folders[0])}'
     else:
         folders, problem = [base or Path()], f'not found in {base or "."}'
@@ -150,37 +148,20 @@ def resolve_mesh(uri: str, base: Path | None = None) -> Path:
     raise ModelError(where, problem)
 
 
-def package_folder(package: str, base: Path | None = None) -> Path:
-    """Return the share folder of a package, or its source folder if it is not built.
+def package_folders(package: str, base: Path | None = None, where: str = '$(find)') -> list[Path]:
+    """Return the existing folders of a package, those with a manifest first.
+
+    They are installed ones, and folders above a description, by their own name or that in their
+    manifest, and beside these.
 
     Args:
         package: name of the package.
         base: folder of the description, above which it is searched too; see ``resolve_mesh``.
+        where: what names the package, for the error.
 
     Raises:
         ModelError: there is no such package.
     """
-    folders = _package_folders(package, base)
-    if not folders:
-        raise ModelError('$(find)', _unknown(package, base))
-    with_manifest = (folder for folder in folders if os.path.isfile(folder / MANIFEST))
-    return next(with_manifest, folders[0])
-
-
-def _unknown(package: str, base: Path | None) -> str:
-    return (
-        f'not found; source the workspace that has the package {quoted(package)}: it is not in '
-        'AMENT_PREFIX_PATH or ROS_PACKAGE_PATH' + (', nor above the file' if base else '')
-    )
-
-
-def _package_folders(package: str, base: Path | None) -> list[Path]:
-    """Existing folders of a package: installed ones, and those above a description or beside these.
-
-    A folder above counts by its own name or by that in its manifest.
-    """
-    if package in ('', '.', '..') or '/' in package:
-        return []
     folders = []
     for variable, below in (
         ('AMENT_PREFIX_PATH', 'share'),
@@ -193,7 +174,14 @@ def _package_folders(package: str, base: Path | None) -> list[Path]:
         above = [base.absolute(), *base.absolute().parents]
         folders += [folder for folder in above if package in (folder.name, _manifest_name(folder))]
         folders += [folder / package for folder in above]
-    return [folder for folder in dict.fromkeys(folders) if os.path.isdir(folder)]
+    found = [folder for folder in dict.fromkeys(folders) if os.path.isdir(folder)]
+    if not found or package in ('', '.', '..') or '/' in package:
+        reason = (
+            f'not found; source the workspace that has the package {quoted(package)}: it is not '
+            'in AMENT_PREFIX_PATH or ROS_PACKAGE_PATH' + (', nor above the file' if base else '')
+        )
+        raise ModelError(where, reason)
+    return sorted(found, key=lambda folder: not os.path.isfile(folder / MANIFEST))
 
 
 def _manifest_name(folder: Path) -> str:

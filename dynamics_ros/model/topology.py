@@ -8,7 +8,6 @@ No function recurses, so that chains of ten thousand links are possible.
 from __future__ import annotations
 
 import dataclasses
-from typing import NoReturn
 
 from dynamics_ros.errors import ModelError
 
@@ -26,47 +25,31 @@ def resolve_mimics(joints: dict[str, JointDescription]) -> dict[str, JointDescri
     Raises:
         ModelError: a leader is unknown, does not have one coordinate, or follows its follower.
     """
-    resolved: dict[str, Mimic] = {}
+    resolved: dict[str, Mimic | None] = {}
     for joint in joints.values():
         chain: dict[str, Mimic] = {}
         while joint.mimic is not None and joint.name not in resolved:
-            if joint.name in chain:
-                reason = f'follows itself: {listed([*chain, joint.name])}'
-                raise ModelError(_mimic_label(joint.name), reason)
-            chain[joint.name] = joint.mimic
-            joint = _leader(joint.name, joint.mimic, joints)
-        for name, mimic in reversed(chain.items()):
-            resolved[name] = _composed(name, mimic, resolved.get(mimic.joint))
+            name, mimic, label = joint.name, joint.mimic, f'joint {quoted(joint.name)} mimic'
+            if name in chain:
+                raise ModelError(label, f'follows itself: {listed([*chain, name])}')
+            if mimic.joint not in joints:
+                raise ModelError(label, f'there is no joint {quoted(mimic.joint)}')
+            chain[name], joint = mimic, joints[mimic.joint]
+            if joint.type not in ONE_COORDINATE:
+                what = f'a {joint.type} joint, {quoted(joint.name)},'
+                raise ModelError(label, f'{what} has no single coordinate to follow')
+        for name, own in reversed(chain.items()):
+            # q = a (b q_leader + c) + d = a b q_leader + (a c + d).
+            above = resolved.get(own.joint) or Mimic(own.joint)
+            multiplier = own.multiplier * above.multiplier
+            offset = own.multiplier * above.offset + own.offset
+            if max(abs(multiplier), abs(offset)) > MAXIMUM_NUMBER:
+                reason = 'multiplier or offset along the chain is too large'
+                raise ModelError(f'joint {quoted(name)} mimic', reason)
+            resolved[name] = Mimic(above.joint, multiplier, offset)
     return {
         name: dataclasses.replace(joint, mimic=resolved.get(name)) for name, joint in joints.items()
     }
-
-
-def _leader(name: str, mimic: Mimic, joints: dict[str, JointDescription]) -> JointDescription:
-    leader = joints.get(mimic.joint)
-    if leader is None:
-        raise ModelError(_mimic_label(name), f'there is no joint {quoted(mimic.joint)}')
-    if leader.type not in ONE_COORDINATE:
-        raise ModelError(
-            _mimic_label(name),
-            f'a {leader.type} joint, {quoted(leader.name)}, has no single coordinate to follow',
-        )
-    return leader
-
-
-def _composed(name: str, own: Mimic, leaders: Mimic | None) -> Mimic:
-    """q = a (b q_leader + c) + d = a b q_leader + (a c + d)."""
-    if leaders is None:
-        return own
-    multiplier = own.multiplier * leaders.multiplier
-    offset = own.multiplier * leaders.offset + own.offset
-    if max(abs(multiplier), abs(offset)) > MAXIMUM_NUMBER:
-        raise ModelError(_mimic_label(name), 'multiplier or offset along the chain is too large')
-    return Mimic(leaders.joint, multiplier, offset)
-
-
-def _mimic_label(joint: str) -> str:
-    return f'joint {quoted(joint)} mimic'
 
 
 def tree_order(
@@ -100,20 +83,12 @@ def tree_order(
         pending.extend(reversed(child_joints[joint.child]))
     if len(ordered) < len(joints):
         reached = {joint.child for joint in ordered}
-        start = next(joint for joint in joints.values() if joint.child not in reached)
-        _refuse_cycle(start, parent_joints)
+        joint = next(joint for joint in joints.values() if joint.child not in reached)
+        above: dict[str, JointDescription] = {}
+        while joint.name not in above:
+            above[joint.name] = joint
+            joint = parent_joints[joint.parent]
+        cycle = listed([*above][[*above].index(joint.name) :])
+        reason = f'closes a cycle of joints, {cycle}; expected a tree'
+        raise ModelError(f'joint {quoted(joint.name)}', reason)
     return roots[0], ordered
-
-
-def _refuse_cycle(start: JointDescription, parent_joints: dict[str, JointDescription]) -> NoReturn:
-    """Raise an error that names the cycle above a joint without a root."""
-    above: dict[str, JointDescription] = {}
-    joint = start
-    while joint.name not in above:
-        above[joint.name] = joint
-        joint = parent_joints[joint.parent]
-    names = list(above)
-    cycle = names[names.index(joint.name) :]
-    raise ModelError(
-        f'joint {quoted(joint.name)}', f'closes a cycle of joints, {listed(cycle)}; expected a tree'
-    )

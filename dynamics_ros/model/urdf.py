@@ -31,16 +31,16 @@ from .description import (
     RobotDescription,
     Triple,
 )
+from .description_file import description_text
 from .doubts import (
     IMPOSSIBLE_INERTIA,
-    LOG,
     MINUS_ONE,
     NO_RANGE,
     ONE_BOUND,
     REPEATED,
     Doubts,
 )
-from .hardened_xml import DOCUMENT, Element, quoted, read_source, read_xml
+from .hardened_xml import DOCUMENT, Element, quoted, read_xml
 from .joints import JOINT_KINDS, ONE_COORDINATE
 from .topology import resolve_mimics, tree_order
 
@@ -71,7 +71,7 @@ def read_urdf(source: str | os.PathLike[str]) -> RobotDescription:
     Raises:
         ModelError: the description, or the file, cannot be used; names the element and the reason.
     """
-    return _describe(read_source(source))
+    return _describe(read_xml(description_text(source)))
 
 
 def parse_urdf(text: str) -> RobotDescription:
@@ -106,15 +106,12 @@ def _describe(robot: Element) -> RobotDescription:
     elements = _named(robot, 'joint').items()
     joints = resolve_mimics({name: _joint(one, links, doubts) for name, one in elements})
     root, ordered = tree_order(links, joints)
-    sentences = doubts.sentences(name)
-    for sentence in sentences:
-        LOG.warning('%s', sentence)
     return RobotDescription(
         name=name,
         root=root,
         links=(links[root], *(links[joint.child] for joint in ordered)),
         joints=tuple(ordered),
-        doubts=sentences,
+        doubts=doubts.logged(name),
     )
 
 
@@ -137,8 +134,8 @@ def _named(robot: Element, tag: str) -> dict[str, Element]:
 def _links(robot: Element, doubts: Doubts) -> dict[str, LinkDescription]:
     links = {}
     for name, element in _named(robot, 'link').items():
-        geometry = element.count('visual') + element.count('collision') > 0
-        links[name] = LinkDescription(name, _inertial(element, doubts), geometry)
+        geometry = element.children('visual') or element.children('collision')
+        links[name] = LinkDescription(name, _inertial(element, doubts), bool(geometry))
     if not links:
         robot.refuse('has no link')
     return links
@@ -207,7 +204,7 @@ def _joint(element: Element, links: dict[str, LinkDescription], doubts: Doubts) 
 
 def _note_repeated(element: Element, tags: Iterable[str], name: str, doubts: Doubts) -> None:
     for tag in tags:
-        if element.count(tag) > 1:
+        if len(element.children(tag)) > 1:
             doubts.add(REPEATED.format(tag=tag), name)
 
 

@@ -90,7 +90,7 @@ class Diagnostics:
         comes and goes is not logged again for ``AGAIN``.
         """
         level, message = summary
-        if self._still_starting():
+        if self._still_starting() or message.reason in LOGGED:
             return
         keys, now = {(level, *key) for key in message.keys}, time.monotonic()
         if keys <= self._logged:
@@ -99,9 +99,8 @@ class Diagnostics:
             if all(now < self._again.get(key, -math.inf) for key in keys):
                 return
             self._again |= dict.fromkeys(keys, now + AGAIN)
-        if message.reason not in LOGGED:
-            log = self._node.get_logger()
-            (log.info if level == DiagnosticStatus.OK else log.warning)(message)
+        log = self._node.get_logger()
+        (log.info if level == DiagnosticStatus.OK else log.warning)(message)
         self._logged = keys
 
     def _still_starting(self) -> bool:

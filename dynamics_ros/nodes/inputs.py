@@ -22,10 +22,10 @@ from dynamics_ros.estimation.samples.robot_state import RobotState, describe_not
 from dynamics_ros.estimation.samples.state_buffer import NOT_FINITE, ODOMETRY, StateBuffer
 from dynamics_ros.nodes.parameters import ParameterSet
 from dynamics_ros.nodes.rclpy_private import lost_messages, take_waiting
-from dynamics_ros.nodes.reporting import RateLimit, age
+from dynamics_ros.nodes.reporting import CauseLog, age
 from dynamics_ros.nodes.robot_request import Built
 from dynamics_ros.parameters.robot import RobotParameters
-from dynamics_ros.reasons import Explanation, Reason
+from dynamics_ros.reasons import Explanation, Names, Reason
 from dynamics_ros.wire.cdr import JointStateReader, MalformedMessageError, OdometryReader
 
 # Best effort, as for sensor data. The depth is one second at 1 kHz, more than the 512 messages that
@@ -185,7 +185,9 @@ def _why_missing(buffer: StateBuffer, joints: list[str], received_any: bool) -> 
             # Whose joint states malformed bytes were cannot be read.
             unreadable = ''
             if buffer.refused[MALFORMED]:
-                reason, unreadable = Reason.MESSAGES_REFUSED, f', or were {MALFORMED}'
+                unreadable = f', or were {MALFORMED}'
+                if reason is Reason.JOINTS_MISSING:
+                    reason = Reason.MESSAGES_REFUSED
             parts.append(f'messages so far lack {which}{unreadable}')
             if buffer.passive is not None:
                 parts.append('the loops leave none or several within the limits')
@@ -193,7 +195,8 @@ def _why_missing(buffer: StateBuffer, joints: list[str], received_any: bool) -> 
             reason = Reason.POSITION_NOT_FINITE
             parts.append(f'position of {listed} not finite')
         else:
-            reason = Reason.MESSAGES_REFUSED
+            if reason is Reason.JOINTS_MISSING:
+                reason = Reason.MESSAGES_REFUSED
             parts.append(f'messages with {listed} were refused: {cause}')
     if unknown := unknown_joints(buffer.robot, buffer):
         reason = Reason.UNKNOWN_JOINTS if reason is Reason.JOINTS_MISSING else reason
@@ -203,9 +206,6 @@ def _why_missing(buffer: StateBuffer, joints: list[str], received_any: bool) -> 
 
 MALFORMED = 'malformed bytes'
 """Cause of refused messages that cannot be read, in ``StateBuffer.refused``."""
-
-WARNING_RATE = 0.2
-"""Maximum rate of warnings about refused messages [Hz]; diagnostics counts all of them."""
 
 
 class RobotInputs:
@@ -255,7 +255,7 @@ class RobotInputs:
         self._unreadable = False  # whether the last message was malformed
         self._described: dict[str, tuple[float, Explanation]] = {}
         self.doubts = InputCheck(node.get_logger().warning)
-        self._warnings = RateLimit()
+        self._problems = CauseLog(node)
         self.topic = parameters.values.joint_state_topic
         reader = JointStateReader(self.topic)
         self._read = reader.read
@@ -296,7 +296,7 @@ class RobotInputs:
                 return
         except MalformedMessageError as error:
             self._unreadable = True
-            malformed = RefusedMessage(MALFORMED, str(error))
+            malformed = RefusedMessage(MALFORMED, Names((), str(error)))
             buffer.refused[malformed.kind] += 1
             self._warn_refused(self.topic, malformed)
             return
@@ -304,8 +304,10 @@ class RobotInputs:
             self._warn_refused(self.topic, refusal)
             return
         self._tick()
-        if buffer.fault:
-            self._warn(f'{describe_not_finite(buffer.not_finite)} on {self.topic}')
+        if buffer.unusable and (not_finite := describe_not_finite(buffer.not_finite)):
+            self._problems.add(Explanation(not_finite.reason, not_finite, f' on {self.topic}'))
+            if buffer.fault:
+                self._on_change()
         state = buffer.due_state()
         if state is None and answer and self._outputs_pending:
             # The newest of the waiting messages does not complete a state, but an earlier one did.
@@ -350,17 +352,14 @@ class RobotInputs:
             self._pass_on(buffer.due_state())
 
     def _warn_refused(self, topic: str, refusal: RefusedMessage) -> None:
-        self._warn(f'message on {topic} refused: {refusal}')
-
-    def _warn(self, text: str) -> None:
-        # The throttle of rclpy looks up the caller's source for every message that it drops.
-        if self._warnings.passes(time.monotonic(), WARNING_RATE):
-            self._node.get_logger().warning(text)
+        text, begin = refusal.explanation, f'message on {topic} refused: '
+        self._problems.add(Explanation(text.reason, begin, text))
         self._on_change()
 
     def update_statistics(self) -> None:
         """Update ``rate`` and check the latest joint states; called once a second."""
         now, self._simulated = time.monotonic(), self._clock.ros_time_is_active
+        self._problems.update()
         self.rate = self._count / max(now - self._counted_since, 1e-9)
         self._count, self._counted_since = 0, now
         if self.buffer is not None:

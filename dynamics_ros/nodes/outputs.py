@@ -153,12 +153,17 @@ class Output:
     def wait_until_received(self) -> None:
         """Wait until reliable subscribers have received all, ``DELIVERY_TIMEOUT`` at most.
 
-        Zenoh has no acknowledgements and returns at once; there the whole time is left to it.
+        Zenoh has no acknowledgements and returns at once, and other middleware may refuse to wait;
+        there the whole time is left to the message.
         """
         if self._publisher is None:
             return
-        self._publisher.wait_for_all_acked(Duration(seconds=DELIVERY_TIMEOUT))
-        if get_rmw_implementation_identifier() == 'rmw_zenoh_cpp':
+        acknowledges = get_rmw_implementation_identifier() != 'rmw_zenoh_cpp'
+        try:
+            self._publisher.wait_for_all_acked(Duration(seconds=DELIVERY_TIMEOUT))
+        except MIDDLEWARE_ERRORS:
+            acknowledges = False
+        if not acknowledges:
             time.sleep(DELIVERY_TIMEOUT)
 
     def close(self) -> None:

@@ -9,6 +9,7 @@ import math
 import os
 import re
 import threading
+import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
@@ -37,6 +38,7 @@ from dynamics_ros.errors import (
     printable,
 )
 from dynamics_ros.nodes.rclpy_private import RCL_ERROR, log_for_callers_of
+from dynamics_ros.reasons import Counts, Explanation
 from dynamics_ros_msgs.msg import Result
 
 MIDDLEWARE_ERRORS = (RCL_ERROR, NameValidationException)
@@ -91,6 +93,44 @@ class RateLimit:
         self.next += period if late < period else late + period
         return True
 
+
+class CauseLog:
+    """Log of problems that may come with every message: each is logged when it begins and ends.
+
+    A problem is known by its cause and joints, without figures. It has ended when it has not come
+    for ``QUIET``; its number and the ranges of its figures are logged then.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._log = node.get_logger()
+        self._present: dict[frozenset[tuple[str, str]], tuple[float, Counts]] = {}
+
+    def add(self, text: Explanation) -> None:
+        """Count an occurrence; log it if it is the first of its cause or of one of its joints."""
+        self.update()
+        keys = text.keys
+        if keys not in self._present and len(self._present) == MAX_PRESENT:
+            return
+        if not keys.issubset(key for present in self._present for key in present):
+            self._log.warning(text)
+        _, counts = self._present.pop(keys, (0.0, Counts()))
+        counts.add(text, 1)
+        self._present[keys] = time.monotonic(), counts
+
+    def update(self) -> None:
+        """Log the problems that have ended."""
+        ended = time.monotonic() - QUIET
+        for keys in [keys for keys, (last, _) in self._present.items() if last < ended]:
+            _, counts = self._present.pop(keys)
+            # Of several joints some may have recovered.
+            if all(keys.isdisjoint(others) for others in self._present):
+                for text, count in counts.items():
+                    self._log.info(f'no longer: {text} ({count} times)')
+
+
+QUIET, MAX_PRESENT = 5.0, 20
+"""Time after which a problem that has not come again has ended [s]; most problems at a time, since
+messages may invent causes."""
 
 _OWN_FILE = os.path.realpath(__file__)
 

@@ -123,6 +123,18 @@ def test_a_publisher_that_is_too_slow_has_no_wrong_clock(options):
     assert 'chrony' not in advice
 
 
+def test_a_clock_that_is_set_or_differs_between_publishers_is_no_slow_publisher():
+    late = arrivals(age=1.0)
+    back = [(t, now, stamp - (k > 150)) for k, (t, now, stamp) in enumerate(late)]
+    mixed = [(t, now, stamp - 5.0 * (k % 2)) for k, (t, now, stamp) in enumerate(late)]
+    for one in (
+        topic(listened=True, arrivals=back),
+        topic(senders=('/driver', '/other'), listened=True, arrivals=mixed),
+    ):
+        ((_, advice),) = [found for found in told(graph(one)) if 'stamps' in found[0]]
+        assert 'chrony' in advice
+
+
 def test_arrivals_are_counted_by_steady_time_and_compared_with_the_clock_of_stamps():
     one = Topic('/joint_states')
     for now, stamp in ((100.0, 99.5), (100.1, 99.7), (100.2, 0.0)):

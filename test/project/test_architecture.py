@@ -23,13 +23,13 @@ LEDGER = {
     'algorithms': (7470, 6900),
     'bindings': (337, 300),
     'calibration': (1533, 1700),
-    'collision': (888, 900),
+    'collision': (889, 900),
     'commanding': (1011, 600),
     'constraints': (1970, 1200),
     'control': (2963, 2600),
     'demo': (1326, 1100),
-    'doctor': (847, 500),
-    'estimation': (7170, 5300),
+    'doctor': (850, 500),
+    'estimation': (7185, 5300),
     'export': (927, 1000),
     'fleet': (1272, 1200),
     'identification': (4647, 4700),
@@ -48,8 +48,8 @@ LEDGER = {
     'viewer': (485, 600),
     'wire': (1981, 1600),
     'launch': (59, 150),
-    'files beside the rooms': (1382, 650),
-    'test': (45517, 45000),
+    'files beside the rooms': (1388, 650),
+    'test': (45574, 45000),
 }
 """Lines of each room with its C and page sources: the most that are allowed now, and the budget.
 

@@ -198,10 +198,17 @@ def test_a_stop_has_time_to_arrive_where_the_middleware_acknowledges_nothing(mon
         output = outputs.Output(node, PoseStamped, 'stop')
         output.wait_until_received()
         assert left == []
-        monkeypatch.setattr(outputs, 'get_rmw_implementation_identifier', lambda: 'rmw_zenoh_cpp')
+        with monkeypatch.context() as zenoh:
+            zenoh.setattr(outputs, 'get_rmw_implementation_identifier', lambda: 'rmw_zenoh_cpp')
+            output.wait_until_received()
+
+        def refuse(_):
+            raise rclpy_private.RCL_ERROR('not supported')
+
+        monkeypatch.setattr(output._publisher, 'wait_for_all_acked', refuse)
         output.wait_until_received()
         node.destroy_node()
-    assert left == [outputs.DELIVERY_TIMEOUT]
+    assert left == [outputs.DELIVERY_TIMEOUT] * 2
 
 
 @pytest.fixture

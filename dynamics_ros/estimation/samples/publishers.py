@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dynamics_ros.reasons import Figure, Names, Part
+
 from .reports import Array, Indices, JointValues, Stamps
 
 QUANTITIES = ('position', 'velocity', 'effort')
@@ -173,11 +175,15 @@ class Publisher(Samples):
         super().__init__()
         self.names, self.sizes = names, sizes
         counts = Counter(names)
-        repeated = ', '.join(name for name, count in counts.items() if count > 1)
-        self.refusal = ('repeated names', repeated) if repeated else None
+        repeated = tuple(name for name, count in counts.items() if count > 1)
+        self.refusal: tuple[str, tuple[Part, ...]] | None = None
+        if repeated:
+            own = tuple(name for name in repeated if name in slots)
+            self.refusal = 'repeated names', (Names(own, ', '.join(repeated)),)
         for name, size in zip(QUANTITIES, sizes, strict=True):
             if self.refusal is None and size not in (0, len(names)):
-                self.refusal = f'wrong length of {name}', f'{size} values for {len(names)} names'
+                lengths = Figure(size, 'd'), ' values for ', Figure(len(names), 'd'), ' names'
+                self.refusal = f'wrong length of {name}', lengths
         known = sorted((slots[name], i) for i, name in enumerate(names) if name in slots)
         self.joints = tuple(names[i] for _, i in known)
         self.unknown = tuple(x for x in counts if x not in slots and x not in ignored)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dynamics_ros.errors import InvalidArgumentError, shortened
 from dynamics_ros.multibody.arguments import UNIT_LENGTH_TOLERANCE
+from dynamics_ros.reasons import Explanation, Figure, Names, Part, Reason
 
 Array = NDArray[np.float64]
 Stamps = NDArray[np.int64]
@@ -29,10 +30,12 @@ class RefusedMessage(Exception):  # noqa: N818 - an outcome, not an error
 
     Attributes:
         kind: cause in words that do not depend on the message, used as key for counting.
+        explanation: the text, with its figures and names.
     """
 
-    def __init__(self, kind: str, detail: str) -> None:
-        super().__init__(shortened(f'{kind}: {detail}'))
+    def __init__(self, kind: str, *detail: Part) -> None:
+        self.explanation = Explanation(Reason.MESSAGES_REFUSED, f'{kind}: ', *detail)
+        super().__init__(shortened(self.explanation))
         self.kind = kind
 
 
@@ -96,7 +99,8 @@ def finite_numbers(values: Sequence[float], name: str) -> list[float]:
         InvalidArgumentError: one of them is not finite.
     """
     if not all(map(math.isfinite, values)):
-        raise InvalidArgumentError(name, f'{list(values)} is not finite', 'finite numbers')
+        problem = Explanation(Reason.OTHER, Names((), str(list(values))), ' is not finite')
+        raise InvalidArgumentError(name, problem, 'finite numbers')
     return list(values)
 
 
@@ -109,9 +113,9 @@ def unit_quaternion(quaternion: Sequence[float], name: str) -> tuple[float, floa
     x, y, z, w = finite_numbers(quaternion, name)
     length = math.sqrt(x * x + y * y + z * z + w * w)
     if abs(length - 1.0) > UNIT_LENGTH_TOLERANCE:
-        raise InvalidArgumentError(
-            name, f'the quaternion has length {length:.6g}', 'a unit quaternion (x, y, z, w)'
-        )
+        figure = Figure(length, '.6g')
+        problem = Explanation(Reason.OTHER, 'the quaternion has length ', figure)
+        raise InvalidArgumentError(name, problem, 'a unit quaternion (x, y, z, w)')
     return (x / length, y / length, z / length, w / length)
 
 
@@ -126,17 +130,21 @@ def check_odometry(odometry: OdometryValues, names: Sequence[str]) -> None:
         InvalidArgumentError: a field is invalid or describes another link.
     """
     if odometry.child_frame_id not in ('', *names):
-        problem = f'{odometry.child_frame_id!r} is not the root link'
+        given = Names((), repr(odometry.child_frame_id))
+        problem = Explanation(Reason.OTHER, given, ' is not the root link')
         raise InvalidArgumentError('child_frame_id', problem, names[0])
     finite_numbers(odometry.twist, 'odom.twist')
     if not any(odometry.pose.orientation):
         raise InvalidArgumentError('odom.pose.orientation', 'zero', 'a unit quaternion')
     if len(odometry.frame_id) > MAX_FRAME_ID_LENGTH:
-        given = f'{len(odometry.frame_id)} characters'
-        raise InvalidArgumentError('odom.header.frame_id', given, f'at most {MAX_FRAME_ID_LENGTH}')
+        length = Figure(len(odometry.frame_id), 'd')
+        problem = Explanation(Reason.OTHER, length, ' characters')
+        raise InvalidArgumentError(
+            'odom.header.frame_id', problem, f'at most {MAX_FRAME_ID_LENGTH}'
+        )
     if odometry.nanoseconds >= NANOSECONDS:
-        given = f'{odometry.nanoseconds} ns'
-        raise InvalidArgumentError('odom.header.stamp', given, 'less than a second')
+        problem = Explanation(Reason.OTHER, Figure(odometry.nanoseconds, 'd'), ' ns')
+        raise InvalidArgumentError('odom.header.stamp', problem, 'less than a second')
 
 
 def base_of(pose: PoseValues, name: str, *, planar: bool) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.errors import printable
-from dynamics_ros.reasons import Explanation, Reason
+from dynamics_ros.reasons import Explanation, Names, Reason
 
 from .reports import Array, Stamps
 
@@ -73,9 +73,9 @@ class RobotState(NamedTuple):
 
 def describe_not_finite(joints: Iterable[str]) -> Explanation:
     """Returns that the positions of joints are NaN or infinite; empty for no joints."""
-    names = ', '.join(map(printable, joints))
-    text = f'position of {names} not finite' if names else ''
-    return Explanation(Reason.POSITION_NOT_FINITE, text)
+    names = tuple(map(printable, joints))
+    parts = 'position of ', Names(names, ', '.join(names)), ' not finite'
+    return Explanation(Reason.POSITION_NOT_FINITE, *(parts if names else ()))
 
 
 def describe_stale(state: RobotState) -> Explanation:

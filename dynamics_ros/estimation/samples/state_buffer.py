@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from dynamics_ros.constraints import PassiveJoints
 from dynamics_ros.errors import InvalidArgumentError, shortened
+from dynamics_ros.reasons import Figure
 from dynamics_ros.robot import Robot
 
 from .publishers import (
@@ -193,8 +194,9 @@ class StateBuffer:
         for name in publisher.unknown:
             self._count_unknown(name)
         if publisher.refusal or nanoseconds >= NANOSECONDS:
-            stamp = 'stamp', f'{nanoseconds} ns are more than a second'
-            refusal = RefusedMessage(*(publisher.refusal or stamp))
+            stamp = 'stamp', (Figure(nanoseconds, 'd'), ' ns are more than a second')
+            kind, detail = publisher.refusal or stamp
+            refusal = RefusedMessage(kind, *detail)
             self.refused[refusal.kind] += 1
             self.unusable = dict.fromkeys(publisher.joints, refusal.kind) | self.unusable
             raise refusal
@@ -408,7 +410,8 @@ class StateBuffer:
             check_odometry(odometry, tuple(names))
             base = self.base_coordinates(odometry.pose, 'odom.pose')
         except InvalidArgumentError as error:
-            refusal = RefusedMessage('odometry', str(error))
+            parts = f'{error.argument}: ', error.problem, f'; expected {error.expected}'
+            refusal = RefusedMessage('odometry', *parts)
             self.refused[refusal.kind] += 1
             raise refusal from None
         stamp = odometry.seconds * NANOSECONDS + odometry.nanoseconds

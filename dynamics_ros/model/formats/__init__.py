@@ -9,9 +9,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from dynamics_ros.errors import InvalidArgumentError, ModelError
 from dynamics_ros.model.description import Contents
-from dynamics_ros.model.description_file import read_description_file
+from dynamics_ros.model.description_file import description_text
 from dynamics_ros.model.hardened_xml import is_text
 from dynamics_ros.model.urdf import parse_urdf
 
@@ -36,18 +35,9 @@ def read_any(
         ModelError: the file cannot be read, or is not a description.
         InvalidArgumentError: the source is neither text nor a path.
     """
-    if not isinstance(source, (str, os.PathLike)):
-        expected = 'the path of a URDF, xacro, MJCF or SDF file, or its text'
-        raise InvalidArgumentError('source', f'a {type(source).__name__}', expected)
-    text = str(source)
+    text = description_text(source, xacro_arguments)
     if not is_text(source):
-        if text.isidentifier() and not Path(text).exists():
-            reason = f'there is no such file; robot_descriptions may have it: from_name({text!r})'
-            raise ModelError(f'file {text!r}', reason)
-        text = read_description_file(source, xacro_arguments)
         source = Path(os.path.expanduser(source))
-    elif xacro_arguments:
-        raise InvalidArgumentError('xacro_arguments', 'given with text', 'the path of a xacro file')
     first = FIRST_ELEMENT.search(COMMENT.sub('', text))
     kind = '' if first is None else first[1]
     if kind == 'mujoco':

@@ -23,7 +23,7 @@ from dynamics_ros.model.description import (
     RobotDescription,
     Triple,
 )
-from dynamics_ros.model.doubts import LOG, Doubts
+from dynamics_ros.model.doubts import Doubts
 from dynamics_ros.model.hardened_xml import MAXIMUM_NUMBER, is_text, quoted, quoted_path
 from dynamics_ros.model.topology import resolve_mimics
 
@@ -89,9 +89,6 @@ class Tree:
         passive_joints: tuple[str, ...] = (),
     ) -> Contents:
         """Return all of it, and log the doubts."""
-        sentences = self.doubts.sentences(self.name)
-        for sentence in sentences:
-            LOG.warning('%s', sentence)
         robot = RobotDescription(
             name=self.name,
             root=self.links[0].name,
@@ -99,7 +96,7 @@ class Tree:
             joints=tuple(resolve_mimics(self.joints).values()),
             loops=loops,
             passive_joints=passive_joints,
-            doubts=sentences,
+            doubts=self.doubts.logged(self.name),
         )
         return Contents(robot, root_joint=root_joint, gravity=gravity)
 

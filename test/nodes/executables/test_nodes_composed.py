@@ -248,6 +248,7 @@ def test_two_robots_in_two_namespaces_keep_apart(ros):
         ({'locked_joints.names': ['swing']}, 'locked_joints'),
         ({'publish_rate': 'fast'}, 'publish_rate'),
         ({'frame_prefix': '/left/'}, "no '/' at its start, which tf2 refuses: 'left/'"),
+        ({'frame_prefix': 'left\n'}, 'characters that can be printed'),
     ],
 )
 def test_a_wrong_parameter_at_start_ends_in_one_clear_line(parameters, words):

@@ -18,19 +18,19 @@ pytest.importorskip('rclpy')
 
 import node_server
 from ros_harness import NodeProcess
+from shared_memory import needs_fast_dds
 
 pytestmark = [
     pytest.mark.ros,
     pytest.mark.skipif(not Path('/proc/self/maps').exists(), reason='needs Linux'),
 ]
 
-DOMAIN = 87
+DOMAIN, PARTICIPANT = 87, 'the participant is there'
 
 MOMENTS = {
     'numpy is imported': '_multiarray_umath',
     'rclpy is imported': '_rclpy_pybind11',
-    'the middleware is loaded': 'librmw_fastrtps',
-    'the participant is there': '/dev/shm/fastdds_',
+    'the middleware is loaded': 'librmw_',
 }
 """What of it is mapped into the process then."""
 
@@ -43,11 +43,11 @@ def wait_until_mapped(process: NodeProcess, what: str) -> None:
 
 
 @pytest.mark.parametrize('times', [1, 5])
-@pytest.mark.parametrize('moment', MOMENTS)
+@pytest.mark.parametrize('moment', [*MOMENTS, pytest.param(PARTICIPANT, marks=needs_fast_dds)])
 def test_signals_while_it_starts_end_a_node_with_exit_code_0(moment, times):
     """Of several signals the first counts."""
     process = NodeProcess('dynamics_ros', DOMAIN, [], node_server.start_alone)
-    wait_until_mapped(process, MOMENTS[moment])
+    wait_until_mapped(process, MOMENTS.get(moment, '/dev/shm/fastdds_'))
     for number in range(times):
         process.send((signal.SIGINT, signal.SIGTERM)[number % 2])
     code, _ = process.end(signal.SIGINT if times == 1 else signal.SIGTERM)

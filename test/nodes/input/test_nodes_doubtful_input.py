@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import pytest
@@ -15,6 +16,7 @@ from std_msgs.msg import String
 from urdf_texts import pendulum
 
 DOMAIN = 108
+BROKEN = (math.nan, math.inf, -math.inf)
 LIMITED = '<limit lower="-2" upper="2" velocity="1" effort="10"/>'
 
 
@@ -88,6 +90,36 @@ def test_joint_names_of_another_robot(ros, process):
     ros.wait_for_status('kinematics_node', told, meanwhile=lambda: send(ros, elbow=0.0))
     assert int(ros.values('kinematics_node')['ignored joint: elbow']) > 0
     assert warned(process, 'they do not name hinge') == 1
+
+
+@pytest.mark.parametrize(
+    ('cause', 'spoil'),
+    [
+        ('stamp: 1', lambda m, k: setattr(m.header.stamp, 'nanosec', 10**9 + k)),
+        ('wrong length of position: ', lambda m, k: setattr(m, 'position', [0.1] * (2 + k % 3))),
+        ('repeated names: ', lambda m, k: setattr(m, 'name', ['swing', f'x{k}', f'x{k}'])),
+        ('position of swing not finite', lambda m, k: m.position.__setitem__(0, BROKEN[k % 3])),
+    ],
+)
+def test_a_cause_is_logged_when_it_begins_and_ends_whatever_its_figures(ros, process, cause, spoil):
+    pretend(ros, pendulum('spoilt'))
+    lines = lambda: [line for line in process.printed[start:].splitlines() if cause in line]  # noqa: E731
+    start, number = len(process.printed), 0
+
+    def send_both():
+        nonlocal number
+        bad, number = ros.joint_state(['swing'], [0.1]), number + 1
+        spoil(bad, number)
+        for message in (bad, ros.joint_state(['swing'], [0.1])):
+            ros.publish_joint_state(message)
+
+    ros.wait_for(lambda: number > 400, meanwhile=send_both)
+    assert len(lines()) == 1 and '[WARN]' in lines()[0]
+    ros.wait_for(lambda: len(lines()) > 1, meanwhile=lambda: send(ros, swing=0.1))
+    assert 'no longer: ' in lines()[1] and ' times)' in lines()[1]
+    assert cause != 'wrong length of position: ' or '2 to 4 values for 1 names' in lines()[1]
+    ros.wait_for(lambda: len(lines()) > 2, meanwhile=send_both)
+    assert '[WARN]' in lines()[2]
 
 
 def test_a_normal_start_warns_of_nothing(ros):

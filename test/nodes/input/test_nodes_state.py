@@ -172,6 +172,9 @@ def test_missing_refused_and_not_finite_are_three_reasons():
         Reason.POSITION_NOT_FINITE,
         'position of elbow not finite',
     )
+    both = reason(joints('shoulder slide', [math.nan, 1.0]), refused)
+    assert both[0] is Reason.POSITION_NOT_FINITE
+    assert 'messages with elbow were refused' in both[1]
     reported = reason(broken)
     assert reported[0] is Reason.POSITION_NOT_FINITE
     assert set(reported[1].split('; ')) == {
