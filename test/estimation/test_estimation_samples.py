@@ -19,7 +19,6 @@ from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation import SampleFilter
 from dynamics_ros.estimation.samples.timeline import (
-    ALIGNED,
     DEPTH,
     JUMP_NS,
     MAX_MISSED,
@@ -338,35 +337,6 @@ def test_a_publisher_whose_values_are_partly_unknown_is_still_that_publisher():
 
 
 # --- the base ------------------------------------------------------------------------------------
-
-
-def moving_base(*stamps: int) -> MovingBase:
-    """One that goes 2 m/s along x, without acceleration."""
-    base = MovingBase(lambda q, change: q + change)
-    for stamp in stamps:
-        base.add(BaseSample(stamp, np.array([2e-9 * stamp]), np.array([2.0])))
-    return base
-
-
-@given(st.integers(0, 200))
-def test_a_base_is_carried_to_the_moment_by_its_twist(millis):
-    q, v = moving_base(0, 40 * MS, 100 * MS).at(millis * MS)
-    assert_allclose(q, [2e-3 * millis], atol=1e-12)
-    assert v.tolist() == [2.0]
-
-
-def test_a_base_is_carried_no_further_than_its_odometry_can_be_believed():
-    q, _ = moving_base(0).at(50 * ALIGNED)
-    assert_allclose(q, [2e-9 * ALIGNED])
-
-
-def test_a_twist_between_two_samples_is_interpolated():
-    base = MovingBase(lambda q, change: q + change)
-    base.add(BaseSample(0, np.zeros(1), np.array([1.0])))
-    base.add(BaseSample(10 * MS, np.zeros(1), np.array([3.0])))
-    assert base.at(5 * MS)[1].tolist() == [2.0]
-    assert base.at(20 * MS)[1].tolist() == [3.0]
-    assert base.at(-MS)[1].tolist() == [1.0]
 
 
 def test_late_odometry_is_dropped_and_counted_until_it_goes_on_so():
