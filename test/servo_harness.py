@@ -36,8 +36,8 @@ PARAMETERS = {
     'singularity': {'slow_condition': 1e6, 'stop_condition': 1e7},
 }
 
-MOST = 0.02
-"""Seconds for which a robot goes on at a velocity that is sent no more between two reports."""
+HOLD, MOST = 0.25, 0.02
+"""Seconds for which a robot goes on at a velocity that is sent no more, in all and by a report."""
 
 TOPICS = {
     'trajectory': (JointTrajectory, 'joint_trajectory'),
@@ -126,7 +126,8 @@ class MovingPlay(Play):
     def __init__(self, *arguments):
         super().__init__(*arguments)
         self.gain, self.report_of, self.path = 1.0, lambda q: q, []
-        self.time, self._reported, self._sent = time.time(), self.q, np.zeros(7)
+        self.time, self._reported = time.time(), self.q
+        self._sent, self._holds = np.zeros(7), 0.0
 
     def _listen(self, kind, topic):
         if self.kind != 'velocity':
@@ -135,16 +136,17 @@ class MovingPlay(Play):
 
         def obey(message, info):
             """Move at a velocity from when it was sent, whenever this process reads it."""
-            self._go(1e-9 * info['source_timestamp'])
-            self._sent = np.array(message.data)
+            sent = 1e-9 * info['source_timestamp']
+            self._go(sent)
+            self._sent, self._holds = np.array(message.data), sent + HOLD
             commands.append(message)
 
         self.ros.node.create_subscription(kind, topic, obey, 1000)
         return commands
 
     def _go(self, until):
-        self.q = self.q + self.gain * (until - self.time) * self._sent
-        self.time = until
+        dt = min(until, self._holds) - min(self.time, self._holds)
+        self.q, self.time = self.q + self.gain * dt * self._sent, until
 
     def move(self):
         now = time.time()
