@@ -49,7 +49,7 @@ LEDGER = {
     'wire': (1981, 1600),
     'launch': (59, 150),
     'files beside the rooms': (1382, 650),
-    'test': (45517, 45000),
+    'test': (45567, 45000),
 }
 """Lines of each room with its C and page sources: the most that are allowed now, and the budget.
 
