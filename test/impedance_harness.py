@@ -30,7 +30,7 @@ TORQUE_RATE = 400.0
 AT_REST = 0.01
 """rad/s."""
 
-TRIES = 20
+TRIES = 60
 """Times that something is tried before a machine that disturbs it fails the test."""
 
 PARAMETERS = {'command_joints': NAMES, 'command_timeout': 5.0, 'joint_state_timeout': 5.0}
