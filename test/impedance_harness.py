@@ -30,7 +30,7 @@ TORQUE_RATE = 400.0
 AT_REST = 0.01
 """rad/s."""
 
-TRIES = 20
+TRIES = 60
 """Times that something is tried before a machine that disturbs it fails the test."""
 
 PARAMETERS = {'command_joints': NAMES, 'command_timeout': 5.0, 'joint_state_timeout': 5.0}
@@ -124,6 +124,16 @@ class Arm(Managed):
             meanwhile=lambda: self.lead_along([0, 0, speed, 0, 0, 0]),
         )
 
+    def ends_commanding(self, meanwhile=None):
+        """Whether nothing more comes for 0.1 s, once what was on its way has come."""
+        for _ in range(TRIES):
+            count, end = len(self.commands), time.monotonic() + 0.1
+            over = lambda end=end: time.monotonic() > end  # noqa: E731
+            self.ros.wait_for(over, meanwhile=meanwhile, period=0.004)
+            if len(self.commands) == count:
+                return True
+        return False
+
     def assert_bounded(self, seconds=0.05):
         """Torques, and their change in what counts as so many seconds at most."""
         efforts = self.efforts
@@ -204,9 +214,7 @@ class PlayedArm(Arm):
 
     def follow(self):
         """Have it follow a target at even joint states, also after nobody reported any for long."""
-        if self.lifecycle == 'inactive':
-            assert self.change('activate')
-        self.wait_for_status('following twist_command', self.lead, 0.004)
+        self.wait_until_led(self.lead, 0.004)
         del self.commands[:]
 
     def hear(self, count, meanwhile):
@@ -214,6 +222,13 @@ class PlayedArm(Arm):
         before = len(self.commands)
         self.ros.wait_for(
             lambda: len(self.commands) > before + count, meanwhile=meanwhile, period=0.004
+        )
+
+    def live(self, count, meanwhile):
+        """Report so many joint states, be they answered or not."""
+        sent = []
+        self.ros.wait_for(
+            lambda: len(sent) >= count, meanwhile=lambda: sent.append(meanwhile()), period=0.004
         )
 
     def told(self, words, meanwhile):

@@ -412,6 +412,19 @@ class Managed:
             period=period,
         )
 
+    def wait_until_led(self, lead: Callable[[], Any], period: float = 0.02) -> None:
+        """Lead the node until it follows, also where it was handed over.
+
+        As it is when a busy machine keeps this process from publishing joint states in time.
+        """
+
+        def lead_active() -> None:
+            if self.status.startswith('inactive'):
+                self.change('activate')
+            lead()
+
+        self.wait_for_status('following twist_command', lead_active, period)
+
     @property
     def lifecycle(self) -> str:
         return self.ros.call(GetState, f'{self.full_name}/get_state').current_state.label

@@ -36,6 +36,9 @@ PARAMETERS = {
     'singularity': {'slow_condition': 1e6, 'stop_condition': 1e7},
 }
 
+HOLD, MOST = 0.25, 0.02
+"""Seconds for which a robot goes on at a velocity that is sent no more, in all and by a report."""
+
 TOPICS = {
     'trajectory': (JointTrajectory, 'joint_trajectory'),
     'position': (Float64MultiArray, 'joint_commands'),
@@ -50,9 +53,12 @@ class Play(Managed):
         self.ros, self.servo, self.kind, self.node = ros, servo, kind, node
         self.q = Q.copy()
         message, topic = TOPICS[kind]
-        self.commands = ros.listen(message, f'{node}/{topic}', 1000)
+        self.commands = self._listen(message, f'{node}/{topic}')
         self.statuses = ros.listen(DiagnosticStatus, f'{node}/status', 100)
         self.twist, self.frame_id = [0.0, SPEED, 0.0, 0.0, 0.0, 0.0], ''
+
+    def _listen(self, kind, topic):
+        return self.ros.listen(kind, topic, 1000)
 
     def report(self):
         self.ros.publish_joint_state(self.ros.joint_state(NAMES, self.q, np.zeros(7)))
@@ -114,19 +120,42 @@ class MovingPlay(Play):
         report_of: the positions that it reports for those that it has; the last ones where it
             returns None.
         path: true positions, one row a step.
+        time: up to which it has moved [s].
     """
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
         self.gain, self.report_of, self.path = 1.0, lambda q: q, []
-        self._time, self._reported = time.monotonic(), self.q
+        self.time, self._reported = time.time(), self.q
+        self._sent, self._holds = np.zeros(7), 0.0
+
+    def _listen(self, kind, topic):
+        if self.kind != 'velocity':
+            return super()._listen(kind, topic)
+        commands = []
+
+        def obey(message, info):
+            """Move at a velocity from when it was sent, whenever this process reads it."""
+            sent = 1e-9 * info['source_timestamp']
+            self._go(sent)
+            self._sent, self._holds = np.array(message.data), sent + HOLD
+            commands.append(message)
+
+        self.ros.node.create_subscription(kind, topic, obey, 1000)
+        return commands
+
+    def _go(self, until):
+        dt = min(until, self._holds) - min(self.time, self._holds)
+        self.q, self.time = self.q + self.gain * dt * self._sent, until
 
     def move(self):
-        now = time.monotonic()
-        dt, self._time = now - self._time, now
-        if self.commands and self.kind == 'velocity':
-            self.q = self.q + self.gain * dt * self.velocity
-        elif self.commands:
+        now = time.time()
+        if self.kind == 'velocity':
+            # If this process was held up, newer velocities wait to be read.
+            self._go(max(self.time, min(now, self.time + MOST)))
+        else:
+            dt, self.time = now - self.time, now
+        if self.commands and self.kind != 'velocity':
             last = self.commands[-1]
             sent = np.array(last.data if self.kind == 'position' else last.points[0].positions)
             most = 4.0 * dt
@@ -163,5 +192,6 @@ def play(domain, kind='trajectory', *, name='cartesian_servo_node', robot=Play, 
     if kind != 'trajectory':
         given.setdefault('command_joints', NAMES)
     given = {name: value for name, value in given.items() if value is not None}
-    with tf2_for_nodes(), running(name, domain, given) as servo, client(domain) as ros:
+    infos = kind == 'velocity' and issubclass(robot, MovingPlay)
+    with tf2_for_nodes(), running(name, domain, given) as servo, client(domain, infos=infos) as ros:
         yield robot(ros, servo, kind)

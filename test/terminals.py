@@ -98,7 +98,7 @@ class Terminals:
         assert process.poll() is None, f'terminal {number} has ended by itself' + self.logs()
         os.killpg(process.pid, signal.SIGINT)
         try:
-            process.wait(20.0)
+            process.wait(PATIENCE)
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)

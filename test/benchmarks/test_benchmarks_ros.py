@@ -18,6 +18,7 @@ from dynamics_ros import Robot
 pytest.importorskip('rclpy')
 
 from nav_msgs.msg import Odometry
+from patience import PATIENCE
 from rclpy.serialization import serialize_message
 from ros_harness import occupy
 from sensor_msgs.msg import JointState
@@ -64,7 +65,7 @@ def test_an_echo_answers_every_state_at_a_cost(meter, tmp_path, turn):
             found = meter.measure(echo.pid, 'echo', tmp_path, 200.0, 1.0)
     finally:
         echo.terminate()
-        assert echo.wait(20.0) == 0
+        assert echo.wait(PATIENCE) == 0
     assert found.sent == 200
     assert found.received == 200
     assert found.seconds > 0.5  # 1 s, and less where the first states are late

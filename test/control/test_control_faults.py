@@ -224,7 +224,7 @@ def test_a_joint_may_have_moved_while_it_was_missing_and_the_payload_changed(cel
 def test_an_arm_that_rests_on_a_base_that_tilts_is_not_taken_for_frozen(cell):
     check, v = cell.prepared.check, np.zeros(7)
     check.begin(HOME, v, cell.robot.gravity(HOME))
-    for angle in np.linspace(0.0, 0.15, 30):  # every 0.1 s
+    for angle in np.linspace(0.0, 0.15, 30)[: times(12, 30)]:  # every 0.1 s
         robot = cell.robot.with_gravity([9.81 * np.sin(angle), 0.0, -9.81 * np.cos(angle)])
         before, check, tau = check, MotionCheck(robot, check.friction), robot.gravity(HOME)
         check.go_on(before)
@@ -262,7 +262,7 @@ def speeds(cell, mode, rate, push):
 def test_a_light_wrist_comes_to_rest_however_rare_its_states_are(name, rotors):
     """Springs of 10 Nm/rad, and a damper of 0.5 Nms/rad, swung wrists at 10 to 25 rad/s."""
     cell = next(cells(name, rotors))
-    for rate in (50.0, 100.0, 250.0, 1000.0):
+    for rate in times((50.0, 1000.0), (50.0, 100.0, 250.0, 1000.0)):
         for mode in MODES:
             assert speeds(cell, mode, rate, np.zeros(3)).max() < 1e-3, (rate, mode)
         for mode in ('twist', 'braking', 'guiding'):

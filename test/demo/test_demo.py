@@ -234,7 +234,7 @@ class TestTheDomain:
 @pytest.mark.slow
 def test_a_quadruped_stands_is_pushed_and_its_feet_are_felt():
     pytest.importorskip('mujoco')
-    code, out, err = finish(start('--robot', 'anymal', '--duration', '8', '--json'))
+    code, out, err = finish(start('--robot', 'anymal', '--duration', '5', '--json'))
     assert code == 0, out + err
     report = json.loads(out.splitlines()[-1])
     assert not report['failures'] and report['joints'] == 12 and len(report['feet']) == 4

@@ -48,6 +48,20 @@ def answer(user, process, **options):
     return process.returncode, out
 
 
+LOOKS = 3, 6, 12, 24
+"""Seconds that it looks, one after the other: a busy machine discovers and sends slowly."""
+
+
+def report(user, *arguments, code, lines, **options):
+    """What it says when it ends with this code and has lines that match all of these."""
+    for seconds in LOOKS:
+        ended, out = answer(user, doctor('--seconds', str(seconds), *arguments), **options)
+        lacking = [line for line in lines if not re.search(line, out, re.M)]
+        if ended == code and not lacking:
+            return out
+    raise AssertionError(f'code {ended}, without {lacking}:\n{out}')
+
+
 def test_of_nodes_that_work_it_tells_rates_and_that_nothing_is_wrong():
     with (
         client(DOMAIN, 'driver') as driver,
@@ -64,16 +78,16 @@ def test_of_nodes_that_work_it_tells_rates_and_that_nothing_is_wrong():
         driver.wait_for(lambda: poses, meanwhile=send)
         reads = {'module': 'dynamics_ros.inspect'}
         topics = [doctor('--topic', topic, **reads) for topic in ('/robot_description', '/nowhere')]
-        seen = doctor('--seconds', '5', '--topic', '/robot_description')
-        code, out = answer(driver, seen, meanwhile=send)
-        assert (code, out.splitlines()[-1]) == (0, 'nothing is wrong'), out
-        # Once in 20 ms, or less often on a busy machine.
-        (rate,) = re.findall(r'^  /joint_states +([\d.]+) Hz .*/driver', out, re.M)
-        assert 1.0 < float(rate) < 60.0
-        assert re.search(r'^  /kinematics_node/rod/pose +[\d.]+ Hz .*/driver', out, re.M)
-        # What nobody wants stays uncomputed.
-        assert re.search(r'^  nobody listens to /kinematics_node/: .*markers', out, re.M)
-        assert re.search(r'^  /kinematics_node +arm +publishing', out, re.M)
+        lines = (
+            # Once in 20 ms, or less often on a busy machine.
+            r'^  /joint_states +[1-5]?\d(\.\d+)? Hz .*/driver',
+            r'^  /kinematics_node/rod/pose +[\d.]+ Hz .*/driver',
+            # What nobody wants stays uncomputed.
+            r'^  nobody listens to /kinematics_node/: .*markers',
+            r'^  /kinematics_node +arm +publishing',
+            r'^nothing is wrong\n\Z',
+        )
+        report(driver, '--topic', '/robot_description', code=0, lines=lines, meanwhile=send)
         # ``inspect`` reads the description that somebody publishes.
         code, out = answer(driver, topics[0])
         assert code in (0, 1) and 'arm: 1 joints in q' in out
@@ -99,18 +113,19 @@ def test_of_nodes_in_trouble_it_names_each_trouble_and_its_cure():
         send = user.node.create_publisher(JointState, '/arm/states', qos_profile_sensor_data)
         other = pendulum('arm').replace('swing', 'turn')
         user.publish('/other/robot_description', String(data=other), LATCHED)
-        seen = doctor('--seconds', '6', '--topic', '/other/robot_description')
-        code, out = answer(user, seen, meanwhile=lambda: send.publish(swing))
-    assert code == 1
-    assert '! /arm/states has no joint of the description but swing' in out
-    assert '! 2 nodes are named /kinematics_node: ' in out
-    assert '! /listener cannot hear /test_client on /arm/states: ' in out
-    assert '! /dynamics_node: silent: waiting for swing: /joint_states has no publisher' in out
-    assert '! /dynamics_node with use_sim_time: nobody publishes /clock' in out
-    assert 'joint states are on /arm/states: -r joint_states:=/arm/states' in out
-    assert '! /kinematics_node: silent: waiting for robot_description' in out
-    assert 'start robot_state_publisher' in out
-    assert re.search(r'! stamps of /arm/states are [\d.e+]+ s behind the clock', out)
+        lines = (
+            '^! /arm/states has no joint of the description but swing',
+            '^! 2 nodes are named /kinematics_node: ',
+            '^! /listener cannot hear /test_client on /arm/states: ',
+            '^! /dynamics_node: silent: waiting for swing: /joint_states has no publisher',
+            '^! /dynamics_node with use_sim_time: nobody publishes /clock',
+            'joint states are on /arm/states: -r joint_states:=/arm/states',
+            '^! /kinematics_node: silent: waiting for robot_description',
+            'start robot_state_publisher',
+            r'^! stamps of /arm/states are [\d.e+]+ s behind the clock',
+        )
+        topic = '--topic', '/other/robot_description'
+        out = report(user, *topic, code=1, lines=lines, meanwhile=lambda: send.publish(swing))
     assert len(out.splitlines()) <= 40
 
 
@@ -143,11 +158,10 @@ def test_publishers_and_odometry_that_contradict_themselves_are_named():
 
         poses = driver.listen(PoseStamped, '/kinematics_node/rod/pose')
         driver.wait_for(lambda: poses, meanwhile=send)
-        code, out = answer(driver, doctor('--seconds', '6'), meanwhile=send)
-    assert code == 1
-    if not os.environ.get('DYNAMICS_ROS_WHEELS'):  # Jazzy does not say who sent a message
-        assert '! /driver and /other report different positions of swing on /joint_states' in out
-    assert '! odometry of /driver on /odom: linear twists are in the axes of frame_id' in out
+        lines = ['^! odometry of /driver on /odom: linear twists are in the axes of frame_id']
+        if not os.environ.get('DYNAMICS_ROS_WHEELS'):  # Jazzy does not say who sent a message
+            lines += ['^! /driver and /other report different positions of swing on /joint_states']
+        report(driver, code=1, lines=lines, meanwhile=send)
 
 
 def test_where_nobody_is_it_says_where_to_look():

@@ -27,7 +27,7 @@ URDF = """<robot name="pendulum"><link name="base"/><link name="rod">
 <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
 <joint name="hinge" type="continuous"><parent link="base"/><child link="rod"/><axis xyz="0 1 0"/>
 </joint></robot>"""
-LIMIT = 60.0
+LIMIT = 200.0
 X = np.array([0.5, 0.25])
 
 

@@ -132,7 +132,7 @@ def graph():
 def test_every_topic_service_and_action_of_a_node_is_documented_with_its_type(graph, node):
     expected = told(node)
     with suppress(AssertionError):  # nodes may be seen before their topics
-        graph.wait_for(lambda: running_now(graph.node, node) == expected, patience=60.0)
+        graph.wait_for(lambda: running_now(graph.node, node) == expected)
     assert running_now(graph.node, node) == expected
 
 

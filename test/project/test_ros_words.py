@@ -98,7 +98,7 @@ def test_parameters(graph):
 def test_an_action_with_feedback(graph):
     printed = graph(
         'ros2 action send_goal --feedback /dynamics_node/identify_payload '
-        'dynamics_ros_msgs/action/IdentifyPayload "{frame: tool0, duration: 5.0}"'
+        'dynamics_ros_msgs/action/IdentifyPayload "{frame: tool0, duration: 2.0}"'
     )
     assert printed.startswith('Goal accepted\n') and 'Feedback:\n    elapsed: ' in printed
     assert re.search(r'Result:\n    result:\n(.*\n)+Goal finished with status: ', printed)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from patience import PATIENCE
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
@@ -34,6 +35,8 @@ def opened(profile: Path) -> Iterator[Any]:
     for switch in (*SWITCHES, f'--user-data-dir={profile}', '--window-size=900,600'):
         options.add_argument(switch)
     browser = webdriver.Chrome(options=options, service=Service(DRIVER))
+    browser.set_page_load_timeout(PATIENCE)
+    browser.set_script_timeout(PATIENCE)
     try:
         yield browser
     finally:

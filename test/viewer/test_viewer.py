@@ -7,6 +7,7 @@ from __future__ import annotations
 import io
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from hosts import free_port
 from patience import PATIENCE
 from PIL import Image
 from ros_harness import LATCHED, Client, client, description, running
+from selenium.common.exceptions import TimeoutException
 from std_msgs.msg import String
 
 from dynamics_ros import Robot
@@ -59,8 +61,14 @@ def dark(image: np.ndarray) -> float:
     return float((image.max(axis=2) < 100.0).mean())
 
 
+def in_time(condition: Any) -> Any:
+    """What a page says; None where a busy machine draws it too slowly for the browser's driver."""
+    with suppress(TimeoutException):
+        return condition()
+
+
 def wait(watcher: Client, condition: Any) -> Any:
-    return watcher.wait_for(condition, period=0.5)
+    return watcher.wait_for(lambda: in_time(condition), period=0.5)
 
 
 @pytest.mark.slow
@@ -84,13 +92,18 @@ def test_the_page_shows_the_robot_and_a_push(page: Any) -> None:
         wait(watcher, lambda: 'ok: contact_node, dynamics_node, kinematics_node' in text_of(page))
         wait(watcher, lambda: dark(picture(page)) > 0.002)
 
-        push = ApplyWrench.Request(frame='tool0', duration=Duration(sec=60))
+        push = ApplyWrench.Request(frame='tool0', duration=Duration(sec=20))
         push.wrench = Wrench(force=Vector3(y=8.0, z=-15.0))
-        assert watcher.call(ApplyWrench, '/robot_simulator/apply_wrench', push).result.code == (
-            Result.SUCCESS
+
+        def apply() -> None:
+            answer = watcher.call(ApplyWrench, '/robot_simulator/apply_wrench', push)
+            assert answer.result.code == Result.SUCCESS
+
+        # Again, since a busy machine may show none of a push before it ends.
+        watcher.wait_for(
+            lambda: in_time(lambda: 'contact at ' in text_of(page)), meanwhile=apply, period=30.0
         )
-        wait(watcher, lambda: 'contact at ' in text_of(page))
-        first = picture(page)
+        (first,) = wait(watcher, lambda: [picture(page)])
         # It moves.
         wait(watcher, lambda: np.abs(picture(page) - first).max() > 60.0)
 
@@ -132,10 +145,12 @@ def test_the_panel_takes_at_most_a_quarter_of_the_window(explorer: Explorer, pag
         page.set_window_size(width, 600)
         page.get(f'http://localhost:{explorer._scene.port}')
         # Below 900 pixels it is folded, until a click.
-        while not (
-            0.749 <= page.execute_script(script) < 1.0
-            and ('Frame the robot' in text_of(page)) == (width > 900)
+        while not in_time(
+            lambda width=width: (
+                0.749 <= page.execute_script(script) < 1.0
+                and ('Frame the robot' in text_of(page)) == (width > 900)
+            )
         ):
             explorer.update()
-            assert time.monotonic() < deadline, text_of(page)
+            assert time.monotonic() < deadline
             time.sleep(0.05)

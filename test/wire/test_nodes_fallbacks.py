@@ -21,6 +21,7 @@ from arm import ARM, NAMES, ROBOT, STILL, Q
 from geometry_msgs.msg import PoseStamped, WrenchStamped
 from lifecycle_msgs.srv import ChangeState, GetState
 from numpy.testing import assert_allclose
+from patience import PATIENCE
 from rcl_interfaces.srv import GetParameters
 from rclpy.action import ActionServer
 from rclpy.duration import Duration
@@ -273,7 +274,7 @@ def test_clients_that_have_left_stop_no_thread():
         rclpy.init(context=context, domain_id=DOMAIN)
         leaving = Node('leaving', context=context)
         clients = [leaving.create_client(SetBool, 'answer') for _ in range(count)]
-        assert all(one.wait_for_service(20.0) for one in clients)
+        assert all(one.wait_for_service(PATIENCE) for one in clients)
         after = leaving.create_publisher(PoseStamped, 'after_requests', 10)
         while not after.get_subscription_count():
             time.sleep(0.01)
@@ -281,7 +282,7 @@ def test_clients_that_have_left_stop_no_thread():
             one.call_async(SetBool.Request())
         # The server's middleware acknowledges it after the requests, before a node takes them.
         after.publish(PoseStamped())
-        assert after.wait_for_all_acked(Duration(seconds=20.0))
+        assert after.wait_for_all_acked(Duration(seconds=PATIENCE))
         leaving.destroy_node()
         rclpy.shutdown(context=context)
         while server.node.count_clients('answer'):

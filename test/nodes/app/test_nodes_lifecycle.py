@@ -303,11 +303,9 @@ def test_gravity_commands_end_in_zeros_where_that_is_asked_for(by):
             other = swinging.replace('"swing"', '"turn"')
             one.ros.publish('/robot_description', String(data=other), LATCHED)
         else:
-            asked = time.monotonic()
             one.process.send(signal.Signals[by])
         one.ros.wait_for(lambda: list(one.commands[-1].data) == [0.0])
         if by == 'SIGTERM':
-            assert time.monotonic() - asked < 5.0
             assert one.process.wait() == 0
 
 

@@ -19,7 +19,7 @@ import rclpy
 from arm import ARM, NAMES, ROBOT, STILL, Q
 from geometry_msgs.msg import PoseStamped
 from numpy.testing import assert_allclose
-from patience import times
+from patience import PATIENCE, times
 from rcl_interfaces.msg import Parameter, ParameterValue
 from rcl_interfaces.srv import GetParameters, SetParameters, SetParametersAtomically
 from rclpy.node import Node
@@ -198,7 +198,14 @@ def test_a_storm_of_parameters_ends_with_the_last_value_in_force(ros, torques):
 def test_clients_that_leave_before_their_response_delay_neither_states_nor_others(ros, torques):
     """The middleware waits 0.1 s for each, without the mend 7 s and more in one of these rounds."""
     kind, name = ComputeInverseDynamics, '/dynamics_node/compute_inverse_dynamics'
-    seconds = 0.0
+
+    def answer_time() -> float:
+        start = time.monotonic()
+        expect_right(ros, torques)
+        ros.call(kind, name)
+        return time.monotonic() - start
+
+    usual, seconds = sum(answer_time() for _ in range(3)), 0.0
     for _ in range(3):
         context = rclpy.Context()
         rclpy.init(context=context, domain_id=DOMAIN)
@@ -206,16 +213,13 @@ def test_clients_that_leave_before_their_response_delay_neither_states_nor_other
         clients = [node.create_client(kind, name) for _ in range(LEAVING)]
         # Services that rclpy makes are asked too.
         clients += [node.create_client(GetParameters, '/dynamics_node/get_parameters')]
-        assert all(one.wait_for_service(20.0) for one in clients)
+        assert all(one.wait_for_service(PATIENCE) for one in clients)
         for one in clients:
             one.call_async(one.srv_type.Request())
         node.destroy_node()
         rclpy.shutdown(context=context)
-        start = time.monotonic()
-        expect_right(ros, torques)
-        ros.call(kind, name)
-        seconds += time.monotonic() - start
-    assert seconds < 4.0
+        seconds += answer_time()
+    assert seconds < 4.0 + 3.0 * usual
 
 
 NODES = ('kinematics_node', 'dynamics_node', 'contact_node')

@@ -80,6 +80,29 @@ class Sensor:
 ros = shared(served, NODE, DOMAIN, {'robot_description': ARM, 'wrist_sensor.topic': TOPIC})
 
 
+DURATIONS = 8.0, 30.0, 120.0
+"""Seconds: a busy machine processes few states of each posture."""
+
+
+def identified(ros, one, actions, duration):
+    """What comes of an identification from all postures within a duration."""
+    feedback = []
+    goal = IdentifyPayload.Goal(duration=duration, apply=True)
+    sent = actions.send_goal_async(goal, feedback_callback=lambda m: feedback.append(m.feedback))
+    one.until(sent.done)
+    result, began = sent.result().get_result_async(), time.monotonic()
+
+    def move():
+        turn = int((time.monotonic() - began) / (0.15 * duration))
+        one.q = ALL_POSTURES[turn % len(ALL_POSTURES)]
+        one.send()
+
+    ros.wait_for(result.done, meanwhile=move, period=0.002)
+    found = result.result()
+    assert found.status != GoalStatus.STATUS_SUCCEEDED or feedback[-1].samples > 0
+    return found
+
+
 @pytest.fixture(scope='module')
 def sensor(ros):
     """The sensor, after its load and bias have been identified from six postures."""
@@ -87,23 +110,11 @@ def sensor(ros):
     actions = ActionClient(ros.node, IdentifyPayload, f'/{NODE}/identify_wrist_sensor')
     one.until(lambda: actions.server_is_ready() and 'wrist sensor' in ros.values(NODE))
     assert 'identify' in ros.values(NODE)['wrist sensor: deviation [N, Nm]']
-    feedback = []
-    sent = actions.send_goal_async(
-        IdentifyPayload.Goal(duration=8.0, apply=True),
-        feedback_callback=lambda m: feedback.append(m.feedback),
-    )
-    one.until(sent.done)
-    result = sent.result().get_result_async()
-    began = time.monotonic()
-
-    def move():
-        # All of them within the duration, however busy the machine is.
-        one.q = ALL_POSTURES[int((time.monotonic() - began) / 1.2) % len(ALL_POSTURES)]
-        one.send()
-
-    ros.wait_for(result.done, meanwhile=move, period=0.002)
-    assert feedback and feedback[-1].samples > 0
-    one.result, one.q = result.result(), Q
+    for duration in DURATIONS:
+        one.result = identified(ros, one, actions, duration)
+        if one.result.status == GoalStatus.STATUS_SUCCEEDED:
+            break
+    one.q = Q
     return one
 
 

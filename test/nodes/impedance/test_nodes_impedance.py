@@ -80,14 +80,14 @@ def test_the_tool_goes_to_a_pose_and_is_held_when_that_is_told_no_more(held):
     goal = before @ goal
     status = held.wait_for_status('following pose_command', lambda: held.lead_to(goal))
     assert 'lifecycle' in {pair.key for pair in status.values}
-    held.pass_time(1.5, lambda: held.lead_to(goal))
-    left = np.linalg.norm(held.pose[:3, 3] - goal[:3, 3])
-    assert left < 0.03
+    held.ros.wait_for(
+        lambda: np.linalg.norm(held.pose[:3, 3] - goal[:3, 3]) < 0.03,
+        meanwhile=lambda: held.lead_to(goal),
+    )
     assert held.ros.set_parameter(NODE, 'command_timeout', 0.2).successful
     held.wait_for_status('holding')
     assert held.ros.set_parameter(NODE, 'command_timeout', 5.0).successful
-    held.pass_time(0.5)
-    assert np.abs(held.v).max() < 0.05
+    held.come_to_rest()
 
 
 def test_a_twist_in_axes_of_the_tool_is_followed(held):

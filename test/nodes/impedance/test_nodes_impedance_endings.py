@@ -105,7 +105,7 @@ def assert_handed_over(moved, reason, meanwhile=None):
     status = moved.wait_for_status('inactive: ', meanwhile, 0.004)
     assert {x.key: x.value for x in status.values}['reason'] == reason
     assert status.level == DiagnosticStatus.ERROR
-    assert ends_commanding(moved, meanwhile)
+    assert moved.ends_commanding(meanwhile)
     del moved.states[:]
     moved.simulator.send(signal.SIGCONT)
     moved.ros.wait_for(lambda: moved.states)
@@ -173,16 +173,6 @@ def test_numbers_that_are_none_brake_the_arm_and_then_deactivate_the_node(moved,
     moved.wait_for_status('holding')
 
 
-def ends_commanding(one, meanwhile=None):
-    """Whether nothing more comes for 0.1 s, once what was on its way has come."""
-    for _ in range(TRIES):
-        count, end = len(one.commands), time.monotonic() + 0.1
-        one.ros.wait_for(lambda end=end: time.monotonic() > end, meanwhile=meanwhile, period=0.004)
-        if len(one.commands) == count:
-            return True
-    return False
-
-
 def left_over(moved):
     """Nm that the last command is off what carries the arm, once that has come to rest."""
     moved.ros.wait_for(lambda: is_at_rest(moved))
@@ -195,7 +185,7 @@ def test_deactivation_in_motion_brakes_and_leaves_what_carries_the_arm(moved):
         get_going(moved)
         assert moved.change('deactivate')
         off = left_over(moved)
-        assert ends_commanding(moved), 'it goes on commanding'
+        assert moved.ends_commanding(), 'it goes on commanding'
         assert moved.lifecycle == 'inactive'
         assert moved.change('activate')
         moved.wait_for_status('holding')
@@ -218,7 +208,7 @@ def test_a_robot_that_it_cannot_use_is_met_by_a_stop_and_named():
             assert NAMES[0] in one.status and 'command_joints' in one.status
             # Braked by its own joint states, it is carried where it stands, and nothing follows.
             off = left_over(one)
-            assert ends_commanding(one), 'it goes on commanding'
+            assert one.ends_commanding(), 'it goes on commanding'
             one.ros.publish('/robot_description', String(data=description()), LATCHED)
             one.wait_for_status('holding')
             one.assert_bounded()

@@ -98,7 +98,6 @@ def test_requests_right_after_the_start_wait_for_the_robot_and_its_state(ros):
         waiting = [terms.call_async(ComputeDynamicsTerms.Request()) for _ in range(17)]
         waiting.append(gravity.call_async(moon))
         ros.publish('/left/robot_description', String(data=pendulum('arm')), LATCHED)
-        ros.wait_for_status(NODE, 'waiting for swing')
         torques = ros.listen(JointState, f'/{NODE}/gravity_torques')
         swing = JointState(name=['swing'], position=[0.1], velocity=[0.0])
         ros.wait_for(
@@ -121,6 +120,7 @@ def test_a_request_waits_no_longer_than_its_time_limit(ros):
     parameters = {'robot_description': pendulum('arm')}
     with running('kinematics_node', DOMAIN, parameters, namespace='/left'):
         ros.wait_for_status('left/kinematics_node', 'waiting for swing')
+        ros.call(ComputeInverseKinematics, name, request)  # finds the service
         begin = time.monotonic()
         response = ros.call(ComputeInverseKinematics, name, request)
         waited = time.monotonic() - begin

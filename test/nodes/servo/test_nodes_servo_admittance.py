@@ -63,11 +63,11 @@ class Guided(MovingPlay):
         self.speeds, self._random = [], np.random.default_rng(0)
 
     def report(self):
-        before, then = self.q, self._time
+        before, then = self.q, self.time
         super().report()
-        if self._time > then:
+        if self.time > then:
             moved = (ROBOT.jacobian(self.q, 'tool0') @ (self.q - before))[:3]
-            self.speeds.append(float(np.linalg.norm(moved)) / (self._time - then))
+            self.speeds.append(float(np.linalg.norm(moved)) / (self.time - then))
 
     def sense(self):
         R = ROBOT.forward_kinematics(self.q, 'tool0')[:3, :3]
@@ -112,8 +112,11 @@ def arm(moving):
     moving.spend(0.3)
     moving.q = Q.copy()
     moving.spend(0.3)
-    moving.ros.call(SetBool, f'{SERVO}/pause', SetBool.Request(data=False))
-    moving.spend(0.3)
+    for _ in range(TRIES):  # it may see later on a busy machine that the arm is elsewhere
+        moving.ros.call(SetBool, f'{SERVO}/pause', SetBool.Request(data=False))
+        moving.spend(0.3)
+        if 'halted' not in moving.status:
+            break
     moving.path.clear()
     moving.speeds.clear()
     return moving
@@ -173,9 +176,9 @@ def assert_stopped(arm, reason=None):
 def test_a_push_moves_the_tool_with_the_force_over_the_damping(arm):
     speed = begin(arm)
     start = arm.tool
-    then = time.monotonic()
+    then = arm.time
     arm.spend(1.0)
-    moved, passed = arm.tool - start, time.monotonic() - then
+    moved, passed = arm.tool - start, arm.time - then
     assert moved[1] == pytest.approx(speed * passed, rel=0.1)
     assert np.abs(moved[[0, 2]]).max() < 0.1 * moved[1]
     arm.force = np.zeros(3)
@@ -337,8 +340,7 @@ def test_other_interfaces_yield_and_are_stopped_by_a_signal_too(kind):
         one.ros.wait_for(lambda: one.tool[1] > start[1] + 0.05, meanwhile=one.live, period=0.004)
         code, _ = one.servo.end(signal.SIGTERM)
         assert code == 0, one.servo.printed
-        one.spend(0.1)
-        assert one.stopped
+        one.ros.wait_for(lambda: one.stopped, meanwhile=one.live)
         assert 'contact is stable up to 1e+04 N/m' in one.servo.printed
 
 

@@ -224,11 +224,8 @@ def test_what_makes_it_another_servo_ends_a_motion_by_a_ramp(kind, ending):
 def test_a_signal_ends_the_process_after_the_ramp(kind, by):
     with play(DOMAIN + 1, kind, **LASTING) as one:
         get_going(one)
-        code, seconds = one.servo.end(by)
+        code, _ = one.servo.end(by)
         assert code == 0, one.servo.printed
-        # The ramp from this speed, the commands to stay at rest, and the end of a node that stands,
-        # beside busy processes; launch files send SIGTERM after five seconds.
-        assert seconds < 8.0
         assert 'Traceback' not in one.servo.printed
         one.ros.wait_for(lambda: is_at_rest(one))
         assert_it_came_to_rest(one)

@@ -73,7 +73,7 @@ def test_it_stops_and_then_gives_up_a_motion_when_joint_states_are_missing(
         one.wait_for_status('inactive', one.both)
         assert not one.commands
         assert one.change('activate')
-        one.wait_for_status('following twist_command', one.both)
+        one.wait_until_led(one.both)
 
 
 def test_a_joint_that_it_does_not_command_halts_it_until_that_is_reported_again():
@@ -82,11 +82,11 @@ def test_a_joint_that_it_does_not_command_halts_it_until_that_is_reported_again(
         one.lead()
 
     parameters = {'frame': 'forearm_link', 'command_joints': NAMES[:4]}
-    with play(kind='velocity', joint_state_timeout=0.1, joint_timeout=0.3, **parameters) as one:
+    with play(kind='velocity', joint_state_timeout=1.0, joint_timeout=0.3, **parameters) as one:
         one.wait_for_status('following twist_command', one.both)
         one.wait_for_status(f'halted: no news for longer than joint_timeout of: {NAMES[6]}', lead)
         one.wait_for_stop(lead)
-        one.pass_time(0.8, lead)  # a commanded joint is missed for 0.3 s
+        one.pass_time(1.5, lead)  # a commanded joint is missed for 1.2 s
         assert one.lifecycle == 'active'
         one.wait_for_status('following twist_command', one.both)
         # Beside such a joint a dead driver is noticed.
@@ -99,7 +99,7 @@ def test_without_a_motion_it_waits_for_joint_states():
     with play(joint_state_timeout=0.05) as one:
         one.wait_for_status('waiting for a command', one.report)
         one.pass_time(0.5, lambda: None)
-        one.wait_for_status('following twist_command', one.both)
+        one.wait_until_led(one.both)
 
 
 @pytest.mark.parametrize(('kind', 'number'), [('trajectory', math.nan), ('velocity', math.inf)])
@@ -216,17 +216,14 @@ def assert_in_range(play):
     assert (path <= ROBOT.upper_limits).all() and (path >= ROBOT.lower_limits).all()
 
 
-KINDS = ['velocity', 'position', 'trajectory']
-
-
 @pytest.mark.parametrize('moving', ['velocity'], indirect=True)
 @pytest.mark.parametrize('fault', FAULTS)
 def test_states_that_do_not_follow_stop_it_within_the_range_of_every_joint(moving, fault):
     assert_is_stopped(moving, fault, 0.0 if fault == 'frozen' else 0.15)
 
 
-@pytest.mark.parametrize('moving', KINDS, indirect=True)
-def test_frozen_states_stop_it_on_every_interface(moving):
+@pytest.mark.parametrize('moving', ['position', 'trajectory'], indirect=True)
+def test_frozen_states_stop_it_on_the_other_interfaces(moving):
     assert_is_stopped(moving, 'frozen', 0.15)
 
 
@@ -236,9 +233,7 @@ def assert_is_stopped(moving, fault, led_before):
     moving.report_of = FAULTS[fault](moving.q)
     before = moving.q
     # On a busy machine, targets are late and motions are interrupted.
-    moving.ros.wait_for(
-        lambda: 'halted' in moving.status, meanwhile=moving.both, period=0.002, patience=20.0
-    )
+    moving.ros.wait_for(lambda: 'halted' in moving.status, meanwhile=moving.both, period=0.002)
     moving.pass_time(0.5, moving.both)
     assert_halted(moving, before)
     # It remembers that when targets pause.
@@ -262,9 +257,11 @@ def test_short_motions_on_frozen_states_do_not_add_up(moving):
     begin(moving)
     before = moving.q
     moving.report_of = lambda _: before
-    for _ in range(6):
+    for _ in range(30):  # six, but on a busy machine, where each may be shorter
         moving.pass_time(0.1, moving.both)
         moving.pass_time(0.6, moving.report)
+        if 'halted' in moving.status:
+            break
     assert_halted(moving, before)
 
 
@@ -272,7 +269,8 @@ def test_short_motions_on_frozen_states_do_not_add_up(moving):
 def test_a_robot_that_moves_the_other_way_is_stopped(moving):
     begin(moving)
     moving.gain, before = -1.0, moving.q
-    moving.pass_time(1.0, moving.both)
+    moving.ros.wait_for(lambda: 'halted' in moving.status, meanwhile=moving.both, period=0.002)
+    moving.pass_time(0.5, moving.both)
     assert_halted(moving, before)
     # It stays there until somebody accepts that.
     moving.gain = 1.0
@@ -304,6 +302,7 @@ def test_repeated_samples_and_an_inexact_velocity_do_not_stop_it(moving):
     assert path.max() - path.min() > 0.3
     # The end of a range is the end.
     moving.twist[5] = abs(moving.twist[5])
-    moving.pass_time(1.5, moving.both)
+    end = ROBOT.upper_limits[TURN] - 0.1
+    moving.ros.wait_for(lambda: moving.q[TURN] > end, meanwhile=moving.both, period=0.002)
+    moving.pass_time(0.5, moving.both)
     assert_in_range(moving)
-    assert ROBOT.upper_limits[TURN] - moving.q[TURN] < 0.1
