@@ -24,12 +24,12 @@ LEDGER = {
     'bindings': (337, 300),
     'calibration': (1533, 1700),
     'collision': (888, 900),
-    'commanding': (1011, 600),
+    'commanding': (1037, 600),
     'constraints': (2081, 1200),
     'control': (2963, 2600),
     'demo': (1326, 1100),
     'doctor': (847, 500),
-    'estimation': (7170, 5300),
+    'estimation': (7177, 5300),
     'export': (927, 1000),
     'fleet': (1272, 1200),
     'identification': (4647, 4700),
@@ -39,7 +39,7 @@ LEDGER = {
     'launching': (334, 200),
     'model': (3787, 3100),
     'multibody': (2383, 2500),
-    'nodes': (8952, 6300),
+    'nodes': (8982, 6300),
     'page': (863, 700),
     'parameters': (1020, 900),
     'recordings': (1440, 1500),
@@ -49,7 +49,7 @@ LEDGER = {
     'wire': (1981, 1600),
     'launch': (59, 150),
     'files beside the rooms': (1382, 650),
-    'test': (45517, 45000),
+    'test': (45705, 45000),
 }
 """Lines of each room with its C and page sources: the most that are allowed now, and the budget.
 
