@@ -178,6 +178,9 @@ class Component(ABC, Generic[Settings]):
 STEP_TIME = 0.1
 """Time between two steps of gravity or payload while torques are sent [s]."""
 
+RETRY_TIME = 1.0
+"""Time without repetitions after which a value that moved the arm is tried again [s]."""
+
 MAX_LOGGED, LOGGED_SECONDS = 20, 10.0
 """Most refusals that are logged within a time [s]: invalid input must not flood the log."""
 
@@ -187,7 +190,10 @@ class Change:
     """Change of the robot: the arguments and the result of ``RobotChanges.change``.
 
     Attributes:
-        before: from the first step on, the robot and its values before the change.
+        before: from the first step on, the robot and its values before the change and those that it
+            supersedes: requests that alternate are compared with what was before all of them.
+        undoes: whether it takes a refused change back: it has no subject, so that no repeated
+            request replaces it, and precedes all others.
     """
 
     subject: str
@@ -195,6 +201,7 @@ class Change:
     values: dict[str, Any]
     result: Future[None]
     before: tuple[Robot | None, dict[str, Any]] | None = None
+    undoes: bool = False
 
     def end(self, error: Exception | None = None) -> None:
         """Complete the result, with an error unless the change has taken effect."""
@@ -231,6 +238,7 @@ class RobotChanges:
         self._given = values.robot_description or path
         self._request = RobotRequest(values, gravity=values.gravity)
         self._stepped: dict[str, float] = {}  # time of the last step by what it changed
+        self._resisted: tuple[Change | None, float] = None, 0.0  # and when it was last asked for
         context.node.create_subscription(String, 'robot_description', self._on_description, LATCHED)
 
     def build_first(self) -> None:
@@ -275,17 +283,25 @@ class RobotChanges:
 
         Returns:
             Future that completes when the change has taken effect, with an error if it is refused
-            or superseded. A request that is repeated meanwhile gets the same future.
+            or superseded. A request that is repeated meanwhile gets the same future; one that the
+            torques contradicted does until it has not been repeated for ``RETRY_TIME``.
         """
-        threads, newest = self._context.threads, self._waiting.get(subject)
+        threads, newest, now = self._context.threads, self._waiting.get(subject), time.monotonic()
+        resisted, since = self._resisted
+        again = resisted and (resisted.subject, resisted.values) == (subject, values)
+        if resisted and again and now - since < RETRY_TIME and self._sends_torques():
+            self._resisted = resisted, now
+            return resisted.result
         if newest is None and not self._waiting:
             newest = self._current
         # One that prepares anew may have read the parameters before their last change.
         if newest and (newest.subject, newest.values) == (subject, values) and not always:
             return newest.result
-        if before := self._waiting.pop(subject, None):
-            before.end(SupersededError(subject))
-        change = self._waiting[subject] = Change(subject, always, values, threads.future())
+        change = Change(subject, always, values, threads.future())
+        if superseded := self._waiting.pop(subject, None):
+            change.before = superseded.before
+            superseded.end(SupersededError(subject))
+        self._waiting[subject] = change
         threads.prepare(())  # for the robot before: they would slow this one down
         if self._current is None:
             self._current = change
@@ -300,8 +316,12 @@ class RobotChanges:
             try:
                 if await self._step(change):
                     change.end()
-                elif change.subject in self._waiting:
+                elif newer := self._waiting.get(change.subject):
+                    newer.before = change.before
                     change.end(SupersededError(change.subject))
+                elif change.undoes:
+                    self._put_first(change)
+                    continue
                 else:
                     self._waiting[change.subject] = change  # after what else waits
                     continue
@@ -330,7 +350,7 @@ class RobotChanges:
             await threads.until(lambda: False, pause)
             if subject in self._waiting:
                 return False
-        if not first and self._sends_torques():
+        if not first and not change.undoes and self._sends_torques():
             self._check_resistance(change)
         built, complete = await threads.submit(threads.changes, partial(self._build, change))
         if built is not None:
@@ -355,12 +375,13 @@ class RobotChanges:
         except DynamicsRosError as unknown:  # what cannot be judged is undone too
             wrong = [str(unknown)]
         if any(wrong):
-            self.change(change.subject, **undo)
-            # Before whatever else waits.
-            first = self._waiting[change.subject]
-            self._waiting = {change.subject: first, **self._waiting}
+            self._resisted = change, time.monotonic()
+            self._put_first(Change('', False, undo, self._context.threads.future(), undoes=True))
             problem, expected = next(filter(None, wrong)), 'what the robot carries'
             raise InvalidArgumentError(', '.join(undo), problem, expected)
+
+    def _put_first(self, change: Change) -> None:
+        self._waiting = {change.subject: change, **self._waiting}
 
     def _sends_torques(self) -> bool:
         return any(component.sends_torques for component in self._context.components)

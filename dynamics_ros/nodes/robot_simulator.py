@@ -64,7 +64,7 @@ COMMAND_TIMEOUT = 0.2
 """Longest time for which a command of velocities applies without a new one [s]."""
 
 _QUEUE = 100  # joint states; covers a reader that stalls for 0.2 s at 500 Hz
-_MAX_LAG = 0.5  # longest stall that is caught up [s of real time]; the rest is dropped
+_MAX_LAG = 0.5  # longest stall that is caught up [s of real time]
 _POSITION_TIME = 0.01  # s in which a commanded position is reached
 _MAX_STEPS = 50  # per timer callback, so that services are answered while catching up
 
@@ -73,8 +73,9 @@ class RobotSimulator(GuardedNode):
     """Node that steps a SimulatedRobot in real time and publishes its sensors and ground truth.
 
     Stamps start at the time of the clock and advance by exactly the simulated time. After a short
-    stall the missing steps are made up. After a longer one, simulated time and stamps stay behind
-    permanently, so that stamps never jump without a corresponding motion of the robot.
+    stall the missing steps are made up. After a longer one the robot goes on as if it had paused:
+    stamps jump to the clock, since joint states would look late for ever. A published ``/clock``
+    stays behind instead, with the stamps, and never jumps.
     """
 
     def __init__(self) -> None:
@@ -134,7 +135,7 @@ class RobotSimulator(GuardedNode):
             callback = partial(self._follow, handler)
             self.create_subscription(kind, f'~/{name}', callback, qos_profile_sensor_data)
         serve(self, ApplyWrench, '~/apply_wrench', self._on_apply_wrench)
-        self._start_stamp = 0
+        self._start_stamp = self._left_out = 0
         self._start_time = 0.0
         self.get_logger().info(
             f'simulating {self.robot.name}: {len(self.robot.joint_names)} joints, tool {self.tool}'
@@ -156,17 +157,19 @@ class RobotSimulator(GuardedNode):
             clock = Clock() if self._clock_topic is not None else self.get_clock()
             self._start_stamp = clock.now().nanoseconds
             self._start_time = time.monotonic()
-        speed = self.parameters.values.speed
-        elapsed = time.monotonic() - self._start_time
-        lag = elapsed - self._simulated.time / NANOSECONDS / speed
-        if lag > _MAX_LAG:
-            self._start_time += lag - _MAX_LAG
+        speed = self.parameters.values.speed * NANOSECONDS
+        elapsed = round(speed * (time.monotonic() - self._start_time))
+        lag = elapsed - self._simulated.time - self._left_out
+        if lag > max(_MAX_LAG * speed, 3 * self._publish_every):
+            # In whole periods, so that stamps stay multiples of them.
+            left_out = (lag // self._publish_every - 1) * self._publish_every
+            self._left_out, lag = self._left_out + left_out, lag - left_out
             self.get_logger().warning(
-                f'the machine is too slow or has slept: simulated time slips by {lag:.1f} s',
+                'the machine is too slow or has slept: simulated time has slipped by '
+                f'{self._left_out / NANOSECONDS:.1f} s',
                 throttle_duration_sec=5.0,
             )
-            lag = _MAX_LAG
-        steps = int(lag * speed * NANOSECONDS) // TIME_STEP_NS
+        steps = lag // TIME_STEP_NS
         try:
             for _ in range(min(steps, _MAX_STEPS)):
                 self._simulated.step()
@@ -178,7 +181,8 @@ class RobotSimulator(GuardedNode):
                 raise
 
     def _publish(self, sample: Sample) -> None:
-        stamp = time_message(self._start_stamp + sample.time)
+        left_out = self._left_out if self._clock_topic is None else 0
+        stamp = time_message(self._start_stamp + sample.time + left_out)
         if self._clock_topic is not None:
             self._clock_topic.publish(ClockMessage(clock=stamp))
         names = self.robot.joint_names

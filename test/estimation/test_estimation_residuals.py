@@ -141,6 +141,24 @@ def test_the_cause_is_reported_and_contacts_end(robot):
         assert arm.pipeline.detector.report.state is not ContactState.NONE
 
 
+def test_a_push_that_lasts_stays_a_contact_of_a_robot_that_was_as_described(arm):
+    arm.go(12.0)
+    assert arm.pipeline.detector.report.state is ContactState.NONE
+    arm.go(2.0, force=(15.0, -20.0, 15.0))
+    for _ in range(9):
+        arm.go(10.0, force=(15.0, -20.0, 15.0))
+        assert arm.pipeline.detector.report.state is not ContactState.NONE
+        arm.pipeline.detector.reset()
+    assert 'a lasting contact' in arm.pipeline.residuals.advice
+    arm.go(25.0)
+    assert not arm.flagged
+    # Friction that has changed is no contact.
+    arm.go(15.0, friction=-FRICTION)
+    arm.pipeline.detector.reset()
+    arm.go(2.0, friction=-FRICTION)
+    assert arm.pipeline.detector.report.state is ContactState.NONE
+
+
 def test_what_is_stated_is_not_doubted(arm):
     told = arm.go(25.0)[10:]
     assert not arm.flagged

@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import math
+import signal
+import time
 
 import numpy as np
 import pytest
@@ -157,6 +159,35 @@ def test_another_speed_and_rate_are_kept(listener):
         listener.wait_for(lambda: len(states) > 5)
         steps = np.diff([nanoseconds(message) for message in states])
         assert not (steps % 10_000_000).any() and min(steps) == 10_000_000
+
+
+@pytest.mark.parametrize('clock', [False, True])
+def test_after_a_long_stop_the_robot_goes_on_from_where_it_was_with_stamps_of_its_clock(clock):
+    stop = 3.0
+    parameters = {'publish_clock': clock}
+    with (
+        running('robot_simulator', DOMAIN, parameters, namespace='/stopped') as process,
+        client(DOMAIN) as listener,
+    ):
+        states = listener.listen(JointState, '/stopped/joint_states', 1000)
+        listener.wait_for(lambda: states)
+        process.send(signal.SIGSTOP)
+        time.sleep(stop)
+        process.send(signal.SIGCONT)
+        listener.wait_for(lambda: 'simulated time has slipped by' in process.printed)
+        count = len(states)
+        listener.wait_for(lambda: len(states) > count + 100)
+        late = 1e-9 * (time.time_ns() - nanoseconds(states[-1]))
+    stamps = np.array([nanoseconds(x) for x in states])
+    assert not (np.diff(stamps) % STEP).any()
+    jump = 1e-9 * np.diff(stamps)
+    moved = np.abs(np.diff([x.position for x in states], axis=0)).max(axis=1)
+    fastest = np.abs([x.velocity for x in states]).max()
+    if clock:
+        assert late > stop - 1.0 > jump.max()
+    else:
+        assert late < stop - 1.0 < jump.max()
+        assert moved[jump.argmax()] < 0.2 * stop * fastest
 
 
 @pytest.mark.parametrize(
