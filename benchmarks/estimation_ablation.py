@@ -37,7 +37,7 @@ from dynamics_ros.estimation import ContactPipeline, ContactState
 from dynamics_ros.estimation.contact import location
 from dynamics_ros.estimation.contact_settings import UnexplainedSettings
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.estimation.samples.state_buffer import OVERDUE_AFTER
+from dynamics_ros.estimation.samples.timeline import OVERDUE_AFTER
 from dynamics_ros.identification import JointSamples
 
 LENGTH, LENGTH_QUICKLY = 90.0, 30.0

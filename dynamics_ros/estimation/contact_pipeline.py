@@ -165,10 +165,8 @@ class ContactPipeline:
             return
         ours, theirs = self.values, other.values
         self._interval, self.measures = other._interval, other.measures
-        if self.samples.continues(other.samples):
-            self.samples = other.samples
+        if self.samples.inherit(other.samples):
             self.estimated_state, self.external = other.estimated_state, other.external
-        self.samples.refused = other.samples.refused
         # Same tree only: the detector stores which link lies behind which joint.
         same_tree = self.robot.body_names == other.robot.body_names
         if same_tree and ours.thresholds == theirs.thresholds:

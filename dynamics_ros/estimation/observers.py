@@ -23,7 +23,7 @@ from dynamics_ros.algorithms.contact.torque_observer import (
     SETTINGS,
 )
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.estimation.samples.state_buffer import JUMP_NS
+from dynamics_ros.estimation.samples.timeline import JUMP_NS
 from dynamics_ros.multibody.arguments import check_positive, per_entry
 from dynamics_ros.reasons import Explanation, Figure, Reason
 
@@ -75,7 +75,7 @@ class ObserverEvent(Enum):
     """Same stamp as the previous sample; ignored."""
 
     LATE = 'older than the sample before'
-    """Stamp older than the previous one by at most ``JUMP_NS``; ignored."""
+    """Stamp older than the previous one by at most ``timeline.JUMP_NS``; ignored."""
 
     CLOCK_JUMP = 'clock jumped backwards'
     """Stamp further in the past; the observer restarts with this sample."""

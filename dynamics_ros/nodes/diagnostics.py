@@ -185,8 +185,8 @@ class Diagnostics:
             if buffer.passive is not None and not buffer.missing():
                 values['joints computed from loops'] = ', '.join(buffer.passive.names)
             values['joints not finite'] = ', '.join(buffer.not_finite)
-            values['joint_states late: dropped'] = str(buffer.dropped)
-            values['clock of joint_states'] = buffer.describe_jumps()
+            values['joint_states late: dropped'] = str(buffer.timeline.dropped)
+            values['clock of joint_states'] = buffer.timeline.describe_jumps()
             values |= _counts('refused', buffer.refused)
             values |= _counts('ignored joint', buffer.unknown_names)
         if inputs.state is not None:

@@ -328,7 +328,7 @@ class RobotInputs:
         self.state, self._outputs_pending = state, not answer
         self._on_state(state, answer)
         if self.buffer is not None:
-            self._dropped = self.buffer.dropped
+            self._dropped = self.buffer.timeline.dropped
         if first and self.buffer is not None:
             self.doubts.update(self.buffer.robot, self.buffer, state)
             self._on_change()
@@ -445,7 +445,7 @@ class RobotInputs:
             return Explanation(reason, f'{self.topic}: {text}')
         if self._unreadable and arrives:
             return Explanation(Reason.MESSAGES_REFUSED, f'{self.topic}: {MALFORMED}')
-        if buffer is not None and buffer.dropped > self._dropped:
+        if buffer is not None and buffer.timeline.dropped > self._dropped:
             text = f'stamps on {self.topic} are older than those before'
             return Explanation(Reason.STAMPS_OLD, text)
         name = self.topic if joints else 'odom'

@@ -10,7 +10,9 @@ import os
 import signal
 import sys
 import threading
+import time
 import traceback
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -116,9 +118,9 @@ SWITCH_INTERVAL = 0.001
 """Time after which a thread that compiles or searches has to release the interpreter [s], so that
 messages are processed; Python's default of 5 ms is several message periods."""
 
-MAX_FAULTS = 1000
-"""Number of errors of the executor itself after which the process ends. ``GuardedNode`` already
-catches errors of callbacks, which other nodes could cause."""
+MAX_FAULTS, FAULT_SECONDS = 1000, 60.0
+"""Maximum number of errors of the executor itself within a time [s]; with more, the process ends.
+``GuardedNode`` already catches errors of callbacks, which other nodes could cause."""
 
 MAX_RESPONSES = 64
 """Maximum number of responses that are sent at the same time; each one may wait 100 ms for a client
@@ -253,10 +255,11 @@ def spin(executor: Executor, node: Node, end: Future[None] | None = None) -> Non
         end: future that ends the spinning; None to spin until shutdown.
 
     Raises:
-        RuntimeError: the executor has raised ``MAX_FAULTS`` errors.
+        RuntimeError: the executor has raised ``MAX_FAULTS`` errors in a short time.
     """
-    end, faults = Future() if end is None else end, FaultLog(node)
-    for _ in range(MAX_FAULTS):
+    end = Future() if end is None else end
+    faults, times = FaultLog(node), deque[float](maxlen=MAX_FAULTS)
+    while len(times) < MAX_FAULTS or times[-1] - times[0] > FAULT_SECONDS:
         try:
             executor.spin_until_future_complete(end, timeout_sec=FOREVER)
         except (KeyboardInterrupt, ExternalShutdownException):
@@ -265,9 +268,10 @@ def spin(executor: Executor, node: Node, end: Future[None] | None = None) -> Non
             if not rclpy.ok():
                 return
             faults.report('spinning', error)
+            times.append(time.monotonic())
         if end.done() or not rclpy.ok():
             return
-    raise RuntimeError(f'the executor raised {MAX_FAULTS} times')
+    raise RuntimeError(f'the executor raised {MAX_FAULTS} times within {FAULT_SECONDS:g} s')
 
 
 def dispose(executor: Executor, nodes: Sequence[Node]) -> None:

@@ -118,7 +118,7 @@ def test_a_stamp_in_the_past_that_comes_alone_is_dropped(feed, free_motion, late
         assert (feed.send(sample, stamp=stamp) is not None) == (k >= 40 and k != 700)
         assert k < 40 or feed.pipeline.unavailable_reason == ''
     feed.assert_nothing_false()
-    assert feed.buffer.dropped == 1
+    assert feed.buffer.timeline.dropped == 1
 
 
 def test_after_the_clock_was_set_back_it_is_silent_says_why_and_resumes(feed, free_motion):

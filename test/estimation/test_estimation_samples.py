@@ -18,15 +18,15 @@ from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation import SampleFilter
-from dynamics_ros.estimation.samples.publishers import (
+from dynamics_ros.estimation.samples.timeline import (
     DEPTH,
+    JUMP_NS,
     MAX_MISSED,
+    MIN_OLD_MESSAGES,
     BaseSample,
     MovingBase,
-    Publisher,
+    Timeline,
 )
-from dynamics_ros.estimation.samples.reports import JointValues, OdometryValues, PoseValues
-from dynamics_ros.estimation.samples.state_buffer import JUMP_NS, MIN_OLD_MESSAGES, StateBuffer
 
 MS = 10**6
 SIZE = 7
@@ -154,109 +154,96 @@ def test_settings_out_of_range_are_refused(robot):
 
 ALL = np.arange(4)
 SLOPE, OFFSET = np.array([1.0, -2.0, 0.5, 3.0]), np.array([0.1, 0.2, 0.3, 0.4])
-JOINTS = tuple('abcd')
-CHAIN = ''.join(
-    f'<link name="{name}"/><joint name="{name}" type="prismatic"><parent link="base"/>'
-    f'<child link="{name}"/><limit lower="-9" upper="9" effort="9" velocity="9"/></joint>'
-    for name in JOINTS
-)
-CHAIN = f'<robot name="chain"><link name="base"/>{CHAIN}</robot>'
-NOTHING = np.zeros(0)
 
 
 def truth(stamp: int) -> np.ndarray:
-    """Positions that are linear in time, so that interpolation is exact."""
+    """Quantities that are linear in time, so that interpolation is exact."""
     return OFFSET + SLOPE * (stamp - START) * 1e-9
 
 
-def new_buffer() -> StateBuffer:
-    return StateBuffer(Robot.from_urdf(CHAIN, backend='python'), (), 1.0)
+def new_timeline(size: int = 4) -> Timeline:
+    return Timeline(np.zeros(size), np.arange(size), MovingBase(lambda q, change: q + change))
 
 
-def tell(buffer: StateBuffer, stamp: int, which: np.ndarray = ALL) -> int | None:
-    """The time of the state that a message of true positions completes; None without one."""
-    names = tuple(JOINTS[i] for i in which)
-    values = truth(stamp)[which], NOTHING, NOTHING
-    assert buffer.update(JointValues(*divmod(stamp, 10**9), names, *values))
-    return buffer.moment if buffer.due else None
+def tell(timeline: Timeline, stamp: int, which: np.ndarray = ALL) -> int | None:
+    """The moment that a message of true values completes; None where it completes none."""
+    timeline.due = False
+    timeline.add(which, truth(stamp)[which], stamp)
+    return timeline.moment if timeline.due else None
 
 
-# --- samples of one publisher --------------------------------------------------------------------
-
-
-def publisher(*samples: tuple[int, float]) -> Publisher:
-    """A publisher of the position of one joint."""
-    one = Publisher(('a',), (1, 0, 0), {'a': 0}, frozenset(), np.arange(3))
-    for stamp, value in samples:
-        one.add((stamp, np.array([value])))
-    return one
+# --- samples of one quantity ---------------------------------------------------------------------
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=60), st.integers(-5, 35))
 def test_values_are_those_of_the_newest_samples_whatever_their_order(stamps, time):
-    source, known = publisher(*((stamp, float(stamp)) for stamp in stamps)), [-1]
+    timeline, newest, kept, late = new_timeline(1), -1, [], 0
     for stamp in stamps:
-        known += [stamp] * (stamp > known[-1])
-    first = known[1:][-DEPTH:][0]
-    assert_allclose(source.at(time), np.clip(time, first, known[-1]), atol=1e-12)
+        timeline.add(np.array([0]), np.array([float(stamp)]), stamp)
+        late += stamp < newest
+        assert timeline.dropped == late
+        if stamp > newest:
+            kept.append(stamp)
+        newest = max(newest, stamp)
+    known = kept[-DEPTH:]
+    assert_allclose(timeline.at(time), np.clip(time, known[0], known[-1]), atol=1e-12)
 
 
 def test_numbers_as_large_as_there_are_do_not_overflow_in_between():
+    timeline = new_timeline(1)
+    timeline.add(np.array([0]), np.array([-1.7e308]), 0)
+    timeline.add(np.array([0]), np.array([1.7e308]), 2)
     with np.errstate(all='raise'):
-        assert publisher((0, -1.7e308), (2, 1.7e308)).at(1).tolist() == [0.0]
+        assert timeline.at(1).tolist() == [0.0]
+
+
+# --- one publisher -------------------------------------------------------------------------------
 
 
 @given(st.lists(st.integers(0, 400), min_size=1, max_size=100))
 def test_of_one_publisher_what_is_late_is_dropped_and_all_else_answered(offsets):
-    buffer, newest, late = new_buffer(), -1, 0
+    timeline, newest, late = new_timeline(), -1, 0
     for offset in offsets:
-        moment = tell(buffer, START + offset * MS)
+        moment = tell(timeline, START + offset * MS)
         assert moment == (START + offset * MS if offset >= newest else None)
         late += offset < newest
         newest = max(newest, offset)
-    assert buffer.dropped == late
-    assert buffer.jumps == 0
-    state = buffer.state()
-    assert state.time == START + newest * MS
-    assert_allclose(state.q, truth(state.time))
+    assert timeline.dropped == late
+    assert timeline.jumps == 0
+    assert_allclose(timeline.at(timeline.moment), truth(START + newest * MS))
 
 
-def test_one_message_of_long_ago_is_dropped_and_three_in_a_row_are_a_clock_set_back():
-    buffer = new_buffer()
-    tell(buffer, START + 5)
+@pytest.mark.parametrize('forgotten', [[], [0]])
+def test_one_message_of_long_ago_is_dropped_and_three_in_a_row_are_a_clock_set_back(forgotten):
+    timeline = new_timeline()
+    tell(timeline, START)
     old = START - 2 * JUMP_NS
     for _ in range(5):
         for k in range(MIN_OLD_MESSAGES - 1):
-            assert tell(buffer, old + k) is None
-        assert tell(buffer, buffer.newest + MS) is not None
-    newest = buffer.newest
-    answers = [tell(buffer, old + k) for k in range(MIN_OLD_MESSAGES + 1)]
+            assert tell(timeline, old + k) is None
+        assert tell(timeline, timeline.newest + MS) is not None
+    newest = timeline.newest
+    # What was forgotten takes any stamp, and the others are old all the same.
+    timeline.forget(np.array(forgotten, dtype=np.intp))
+    answers = [tell(timeline, old + k) for k in range(MIN_OLD_MESSAGES + 1)]
     assert answers == [None, None, old + 2, old + 3]
-    assert buffer.jumps == 1
-    assert buffer.last_jump == (newest, old + 2)
-    assert 'set back by 1.0' in buffer.describe_jumps()
+    assert timeline.jumps == 1
+    assert timeline.last_jump == (newest, old + 2)
+    assert 'set back by 1.0' in timeline.describe_jumps()
 
 
 def test_a_clock_of_one_publisher_that_is_set_back_is_taken_for_that_publisher():
     """The other one goes on as it did; its answers do not go back."""
-    buffer, before = new_buffer(), 0
+    timeline, before = new_timeline(), 0
     for k in range(100):
         back = 10 * JUMP_NS if k >= 50 else 0
-        tell(buffer, START + k * MS - back, RIGHT)
-        moment = tell(buffer, START + k * MS, LEFT)
+        tell(timeline, START + k * MS - back, RIGHT)
+        moment = tell(timeline, START + k * MS, LEFT)
         if k > 60:
             assert moment is not None and moment > before
         before = moment or before
-    assert buffer.state().ages.tolist() == [0, 0, 10 * JUMP_NS, 10 * JUMP_NS]
-    assert buffer.jumps == 1
-
-
-def test_of_ever_other_names_the_last_values_are_known():
-    buffer = new_buffer()
-    for k in range(100):
-        names, values = (*JOINTS, f'other_{k}'), np.full(5, float(k))
-        buffer.update(JointValues(k, 0, names, values, NOTHING, NOTHING))
-        assert buffer.state().q.tolist() == [float(k)] * 4
+    assert timeline.stamps[RIGHT].tolist() == [START + 99 * MS - 10 * JUMP_NS] * 2
+    assert timeline.jumps == 1
 
 
 # --- two publishers ------------------------------------------------------------------------------
@@ -270,76 +257,81 @@ PERIODS = st.sampled_from([MS, 2 * MS, 10 * MS])
 @given(PERIODS, st.integers(-2999, 2999), st.booleans())
 def test_two_publishers_that_are_apart_make_one_state_a_cycle(period, micros, by_stamp):
     """Whether the stamps tell when they sampled, or one of the clocks is off and they do not."""
-    shift, buffer, moments = micros * 1000, new_buffer(), []
+    shift, timeline, moments = micros * 1000, new_timeline(), []
     messages, _ = taking_turns(period, shift, 100, by_stamp)
     for stamp, which in messages:
-        moment = tell(buffer, stamp, which)
+        moment = tell(timeline, stamp, which)
         if moment is not None and stamp > START + 20 * period:
-            assert_allclose(buffer.state().q, truth(moment), atol=1e-12)
+            assert_allclose(timeline.at(moment), truth(moment), atol=1e-12)
             moments.append(moment)
     steps = np.diff(moments)
     assert steps.min() > 0
     assert steps.max() <= period
     # No more than a cycle behind the newest, beside what the stamps are apart.
-    assert buffer.newest - moments[-1] <= period + abs(shift)
+    assert timeline.newest - moments[-1] <= period + abs(shift)
 
 
 @pytest.mark.parametrize('by_stamp', [True, False])
 @pytest.mark.parametrize('shift', [0, 500, 1000, 1500, 2000, 3000])
 @pytest.mark.parametrize('period', [MS, 2 * MS])
 def test_of_lost_and_swapped_messages_every_whole_state_is_answered(period, shift, by_stamp):
-    count, buffer, moments = 1500, new_buffer(), []
+    count, timeline, moments = 1500, new_timeline(), []
     messages, whole = taking_turns(period, 1000 * shift, count, by_stamp, chance=0.01)
     for stamp, which in messages:
-        moment = tell(buffer, stamp, which)
+        moment = tell(timeline, stamp, which)
         if moment is not None:
             moments.append(moment)
     late = sum(moment > START + 20 * period for moment in moments)
     assert np.diff([moment for moment in moments if moment > START + 20 * period]).min() > 0
     assert late >= whole - 30
-    assert buffer.dropped > 0.01 * count
-    assert buffer.jumps == 0
+    assert timeline.dropped > 0.01 * count
+    assert timeline.jumps == 0
 
 
 def test_states_after_a_pause_of_one_publisher_mix_no_times():
-    buffer = new_buffer()
+    timeline = new_timeline()
     for k in range(80):
         if not 40 <= k < 52:
-            tell(buffer, START + k * 10 * MS, LEFT)
-        tell(buffer, START + (10 * k + 4) * MS, RIGHT)
+            tell(timeline, START + k * 10 * MS, LEFT)
+        moment = tell(timeline, START + (10 * k + 4) * MS, RIGHT)
         if k >= 53:
-            assert_allclose(buffer.state().q, truth(buffer.state().time), atol=1e-12)
+            assert_allclose(timeline.at(moment), truth(moment), atol=1e-12)
 
 
 def test_who_becomes_silent_is_waited_for_through_a_few_messages_and_then_no_longer():
-    buffer = new_buffer()
+    timeline = new_timeline()
     for k in range(20):
-        tell(buffer, START + k * MS, LEFT)
+        tell(timeline, START + k * MS, LEFT)
         last = START + k * MS
-        tell(buffer, last, RIGHT)
-    answers = [tell(buffer, last + k * MS, LEFT) for k in range(1, MAX_MISSED + 3)]
+        tell(timeline, last, RIGHT)
+    answers = [tell(timeline, last + k * MS, LEFT) for k in range(1, MAX_MISSED + 3)]
     assert answers == [None] * MAX_MISSED + [
         last + k * MS for k in (MAX_MISSED + 1, MAX_MISSED + 2)
     ]
     # And waited for again as soon as it speaks.
     back = last + (MAX_MISSED + 2) * MS
-    tell(buffer, back, RIGHT)
-    assert tell(buffer, back + MS, LEFT) is None
-    assert tell(buffer, back + MS, RIGHT) == back + MS
+    tell(timeline, back, RIGHT)
+    assert tell(timeline, back + MS, LEFT) is None
+    assert tell(timeline, back + MS, RIGHT) == back + MS
 
 
 def test_a_publisher_whose_values_are_partly_unknown_is_still_that_publisher():
     """One of four efforts is no number now and then, in ever other patterns."""
-    rng, buffer, moments = np.random.default_rng(3), new_buffer(), []
+    size, rng = 12, np.random.default_rng(3)
+    timeline = Timeline(np.zeros(size), np.arange(size), MovingBase(lambda q, change: q + change))
+    left, right, moments = np.arange(8), np.arange(8, 12), []
     for k in range(400):
-        for names, stamp in ((JOINTS[:3], START + k * MS), (JOINTS[3:], START + k * MS + MS // 2)):
-            values = np.full((3, len(names)), 1e-9 * (stamp - START))
-            values[1:][rng.random((2, len(names))) < 0.3 * (len(names) > 1)] = np.nan
-            buffer.update(JointValues(*divmod(stamp, 10**9), names, *values))
-            state = buffer.due_state()
-            if state is not None and k > 20:
-                moments.append(state.time)
-                assert_allclose(state.q, 1e-9 * (state.time - START), atol=1e-12)
+        for which, stamp in ((left, START + k * MS), (right, START + k * MS + MS // 2)):
+            timeline.due = False
+            known = which[rng.random(len(which)) > 0.3] if which is left else which
+            known = np.union1d(known, which[:1])
+            timeline.forget(np.setdiff1d(which, known))
+            values = 1e-9 * (stamp - START) * np.ones(len(known))
+            timeline.add(known, values, stamp, which)
+            if timeline.due and k > 20:
+                moments.append(timeline.moment)
+                seen = timeline.at(timeline.moment)[[0, 8]]
+                assert_allclose(seen, 1e-9 * (timeline.moment - START), atol=1e-12)
     assert len(moments) > 750
     assert set(np.diff(moments)) == {MS // 2}
 
@@ -347,27 +339,13 @@ def test_a_publisher_whose_values_are_partly_unknown_is_still_that_publisher():
 # --- the base ------------------------------------------------------------------------------------
 
 
-def moving_base(*stamps: int) -> MovingBase:
-    """One that goes 2 m/s along x, without acceleration."""
-    base = MovingBase(lambda q, change: q + change)
-    for stamp in stamps:
-        base.add(BaseSample(stamp, np.array([2e-9 * stamp]), np.array([2.0])))
-    return base
-
-
-@given(st.integers(0, 200))
-def test_a_base_is_carried_to_the_moment_by_its_twist(millis):
-    q, v = moving_base(0, 40 * MS, 100 * MS).at(millis * MS)
-    assert_allclose(q, [2e-3 * millis], atol=1e-12)
-    assert v.tolist() == [2.0]
-
-
 def test_late_odometry_is_dropped_and_counted_until_it_goes_on_so():
-    buffer = StateBuffer(Robot.from_urdf(CHAIN, root_joint='floating', backend='python'), (), 1.0)
-    pose, old, newest = PoseValues((0.0,) * 3, (0.0, 0.0, 0.0, 1.0)), START - 2 * JUMP_NS, []
-    for stamp in (START, START - MS, *[old] * MIN_OLD_MESSAGES):
-        message = OdometryValues(*divmod(stamp, 10**9), 'odom', 'base', pose, (0.0,) * 6)
-        buffer.update_base(message, ['base'])
-        newest.append(buffer.base.stamp)
-    assert newest == [START] * (1 + MIN_OLD_MESSAGES) + [old]
-    assert buffer.dropped == MIN_OLD_MESSAGES
+    timeline = new_timeline()
+    sample = BaseSample(START, np.zeros(1), np.zeros(1))
+    assert timeline.add_base(sample, alone=False)
+    assert not timeline.add_base(sample._replace(stamp=START - MS), alone=False)
+    assert timeline.dropped == 1
+    old = sample._replace(stamp=START - 2 * JUMP_NS)
+    taken = [timeline.add_base(old, alone=False) for _ in range(MIN_OLD_MESSAGES)]
+    assert taken == [False] * (MIN_OLD_MESSAGES - 1) + [True]
+    assert timeline.base.stamp == old.stamp

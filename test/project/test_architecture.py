@@ -29,7 +29,7 @@ LEDGER = {
     'control': (2958, 2600),
     'demo': (1289, 1100),
     'doctor': (798, 500),
-    'estimation': (6944, 5300),
+    'estimation': (7066, 5300),
     'export': (927, 1000),
     'fleet': (1272, 1200),
     'identification': (4647, 4700),
@@ -39,7 +39,7 @@ LEDGER = {
     'launching': (334, 200),
     'model': (3676, 3100),
     'multibody': (2469, 2500),
-    'nodes': (8865, 6300),
+    'nodes': (8869, 6300),
     'page': (849, 700),
     'parameters': (1020, 900),
     'recordings': (1438, 1500),
@@ -49,7 +49,7 @@ LEDGER = {
     'wire': (1946, 1600),
     'launch': (59, 150),
     'files beside the rooms': (1388, 650),
-    'test': (45822, 45000),
+    'test': (45798, 45000),
 }
 """Lines of each room with its C and page sources: the most that are allowed now, and the budget.
 

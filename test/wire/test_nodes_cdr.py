@@ -24,7 +24,7 @@ from std_msgs.msg import Float64MultiArray
 from tf2_msgs.msg import TFMessage
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.estimation.samples.reports import base_of
+from dynamics_ros.estimation.samples.reports import planar_base
 from dynamics_ros.wire import cdr
 from dynamics_ros.wire import conversions as convert
 from dynamics_ros.wire.cdr import (
@@ -371,9 +371,7 @@ def test_an_inertia_is_symmetric_and_survives():
 def test_a_planar_base_is_its_place_and_heading_and_stays_in_its_plane():
     pose = Pose(orientation=Quaternion(z=math.sin(0.6), w=math.cos(0.6)))
     pose.position.x, pose.position.y = 1.0, 2.0
-    assert_allclose(
-        base_of(convert.pose_values(pose), 'pose', planar=True), [1.0, 2.0, 1.2], atol=ROUNDING
-    )
+    assert_allclose(planar_base(convert.pose_values(pose), 'pose'), [1.0, 2.0, 1.2], atol=ROUNDING)
     pose.position.z = 0.5
     with pytest.raises(InvalidArgumentError, match='plane'):
-        base_of(convert.pose_values(pose), 'pose', planar=True)
+        planar_base(convert.pose_values(pose), 'pose')

@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,11 @@ NANOSECONDS = 1_000_000_000
 
 MAX_FRAME_ID_LENGTH = 256
 """Maximum length of the frame name of odometry: every pose message carries it [characters]."""
+
+
+QUANTITIES = ('position', 'velocity', 'effort')
+
+NO_NUMBERS = np.zeros(0)
 
 
 class RefusedMessage(Exception):  # noqa: N818 - an outcome, not an error
@@ -147,19 +153,89 @@ def check_odometry(odometry: OdometryValues, names: Sequence[str]) -> None:
         raise InvalidArgumentError('odom.header.stamp', problem, 'less than a second')
 
 
-def base_of(pose: PoseValues, name: str, *, planar: bool) -> Array:
-    """Returns the coordinates of a moving base.
+def floating_base(pose: PoseValues, name: str) -> Array:
+    """Returns the coordinates (7) of a floating base: position, quaternion.
 
-    They are position and quaternion (7) of a floating one, and x, y and the angle about z (3) of a
-    planar one.
+    Raises:
+        InvalidArgumentError: the pose is invalid.
+    """
+    position = finite_numbers(pose.position, f'{name}.position')
+    return np.array([*position, *unit_quaternion(pose.orientation, f'{name}.orientation')])
+
+
+def planar_base(pose: PoseValues, name: str) -> Array:
+    """Returns the coordinates (3) of a planar base: x, y, angle about z.
 
     Raises:
         InvalidArgumentError: the pose is invalid, or outside the plane.
     """
-    position = finite_numbers(pose.position, f'{name}.position')
     x, y, z, w = unit_quaternion(pose.orientation, f'{name}.orientation')
-    if not planar:
-        return np.array([*position, x, y, z, w])
+    position = finite_numbers(pose.position, f'{name}.position')
     if abs(position[2]) > UNIT_LENGTH_TOLERANCE or math.hypot(x, y) > UNIT_LENGTH_TOLERANCE:
         raise InvalidArgumentError(name, 'the pose leaves the x-y plane', 'a pose of a planar base')
     return np.array([position[0], position[1], 2.0 * math.atan2(z, w)])
+
+
+class Selection:
+    """Indices of the robot's joints in messages with given names and array lengths.
+
+    Attributes:
+        names, sizes: the names; numbers of positions, velocities, efforts.
+        joints, unknown: names of joints of the robot; those that are neither these nor ignored.
+        refusal: kind and detail of the reason to refuse these messages; None if there is none.
+        complete: whether the names include each joint.
+        quantities: whether the messages contain positions, velocities, efforts.
+        which: quantities of the timeline in the messages: slots of positions, then of velocities,
+            then of efforts, each block offset by the number of slots.
+        places: indices of these quantities in q, v and effort concatenated.
+    """
+
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        sizes: tuple[int, ...],
+        slots: Mapping[str, int],
+        ignored: frozenset[str],
+        places: Indices,
+    ) -> None:
+        """Computes the indices.
+
+        Args:
+            names, sizes: see the class.
+            slots: joint names with their indices.
+            ignored: further names that may occur and are not used.
+            places: indices of all quantities in q, v and effort concatenated.
+        """
+        self.names, self.sizes = names, sizes
+        counts = Counter(names)
+        repeated = tuple(name for name, count in counts.items() if count > 1)
+        self.refusal: tuple[str, tuple[Part, ...]] | None = None
+        if repeated:
+            own = tuple(name for name in repeated if name in slots)
+            self.refusal = 'repeated names', (Names(own, ', '.join(repeated)),)
+        for name, size in zip(QUANTITIES, sizes, strict=True):
+            if self.refusal is None and size not in (0, len(names)):
+                lengths = Figure(size, 'd'), ' values for ', Figure(len(names), 'd'), ' names'
+                self.refusal = f'wrong length of {name}', lengths
+        known = sorted((slots[name], i) for i, name in enumerate(names) if name in slots)
+        self.joints = tuple(names[i] for _, i in known)
+        self.unknown = tuple(x for x in counts if x not in slots and x not in ignored)
+        self.complete = len(known) == len(slots) > 0
+        self.quantities = tuple(size > 0 for size in sizes)
+        slot, self._order = np.array(known, dtype=np.intp).reshape(-1, 2).T
+        reported = [slot + i * len(slots) for i, size in enumerate(sizes) if size]
+        self.which = np.concatenate([slot[:0], *reported])
+        indices = places[self.which]
+        contiguous = np.array_equal(indices, np.arange(len(indices)))
+        self.places: Indices | slice = slice(len(indices)) if contiguous else indices
+        # In ``JointValues.block`` one number lies between two quantities.
+        self._block_indices = (np.arange(3)[:, np.newaxis] * (sizes[0] + 1) + self._order).ravel()
+
+    def values(self, message: JointValues) -> Array:
+        """Returns the values of ``which``; for several messages one row each."""
+        if message.block is not None:
+            values: Array = message.block.take(self._block_indices, axis=-1)
+            return values
+        fields = message.position, message.velocity, message.effort
+        chosen = [x[..., self._order] for x in fields if x.size]
+        return np.concatenate(chosen, axis=-1) if chosen else NO_NUMBERS

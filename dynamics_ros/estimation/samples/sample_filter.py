@@ -148,11 +148,19 @@ class SampleFilter:
         if sample is not None:
             self._begin(sample)
 
-    def continues(self, other: SampleFilter) -> bool:
-        """Whether another filter has the same joints and settings, and can be used instead."""
+    def inherit(self, other: SampleFilter) -> bool:
+        """Takes over the state of another filter; returns whether joints and settings are the same.
+
+        The counts of refusals are taken over in any case.
+        """
+        self.refused = other.refused
         joints = self._robot.joint_v_indices == other._robot.joint_v_indices
         settings = np.array_equal(self.settings, other.settings) and self.max_gap == other.max_gap
-        return joints and settings
+        if not (joints and settings):
+            return False
+        self.memory, self.stamp, self._held = other.memory, other.stamp, other._held
+        self._last_refusal = other._last_refusal
+        return True
 
     def recent(self, stamp: int) -> str:
         """Returns the last refusal within two seconds before a stamp [ns]; empty if none."""

@@ -91,7 +91,7 @@ def check_taken(buffer: StateBuffer, values: JointValues, seed: int) -> bool:
                 continue
             if not np.isfinite(position):  # not reported, and makes a state of a late message
                 assert name in buffer.not_finite, f'seed {seed}'
-            elif buffer.due:
+            elif buffer.timeline.due:
                 assert state.q[ROBOT.joint_q_indices[name]] == position, f'seed {seed}'
     return known
 

@@ -315,7 +315,7 @@ def test_of_a_late_message_the_joints_are_merged_that_are_news(buffer):
     assert buffer.due_state() is None, 'it would be in the past'
     assert_allclose(buffer.state().q, [0.5, 0.8, 0.3])
     assert buffer.state().time == 2 * 10**9
-    assert buffer.dropped == 1
+    assert buffer.timeline.dropped == 1
 
 
 def test_a_robot_that_is_swapped_does_not_go_back_in_time(buffer):
