@@ -40,7 +40,7 @@ def main() -> None:
         while True:
             for _ in range(100):
                 rclpy.spin_once(node)
-            if 'close: ' in said[-1] and abs(leader.x - last) < 1e-4:
+            if said and 'close: ' in said[-1] and abs(leader.x - last) < 1e-4:
                 break
             last = leader.x
         print(f'stopped after {leader.x - before:.2f} m, {said[-1]}')

@@ -342,5 +342,7 @@ def checked_gravity(gravity: Sequence[float]) -> Vector3:
     except (TypeError, ValueError, OverflowError, LookupError):
         values = []
     if len(values) != 3 or not all(abs(component) <= MAXIMUM_NUMBER for component in values):
-        raise InvalidArgumentError('gravity', repr(gravity), 'three numbers [m/s^2]: (0, 0, -9.81)')
+        raise InvalidArgumentError(
+            'gravity', repr(gravity), 'three finite numbers [m/s^2], as (0, 0, -9.81)'
+        )
     return Vector3(*values)
