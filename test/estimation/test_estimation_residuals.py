@@ -152,11 +152,32 @@ def test_a_push_that_lasts_stays_a_contact_of_a_robot_that_was_as_described(arm)
     assert 'a lasting contact' in arm.pipeline.residuals.advice
     arm.go(25.0)
     assert not arm.flagged
-    # Friction that has changed is no contact.
+    # Friction that has changed is no contact, and a push beside it still is.
     arm.go(15.0, friction=-FRICTION)
     arm.pipeline.detector.reset()
     arm.go(2.0, friction=-FRICTION)
     assert arm.pipeline.detector.report.state is ContactState.NONE
+    for _ in range(6):
+        arm.go(10.0, friction=-FRICTION, force=(30.0, -40.0, 30.0))
+        assert arm.pipeline.detector.report.state is not ContactState.NONE
+        arm.pipeline.detector.reset()
+
+
+@pytest.mark.parametrize('stated_first', [0.1, np.inf])
+def test_a_payload_from_the_start_is_no_contact_after_a_joint_that_does_not_feel_it(
+    robot, stated_first
+):
+    watch, rng = ResidualWatch(robot), np.random.default_rng(0)
+    stated = np.array([stated_first, *[0.1] * 6])
+    for count, load in ((100, [0.0] * 7), (300, [0.15, 3.0, 0.0, 3.0, 0.0, 0.0, 0.0])):
+        for k in range(count):
+            v = (0.5 if k % 16 < 8 else -0.5) * np.array([1.0, *np.sign(load[1:])])
+            external = load + 0.1 * rng.normal(size=7)
+            watch.add(external, v, np.maximum(np.abs(external) - 0.3, 0.0))
+            watch.judge(np.zeros(7), stated)
+    assert np.all(watch.increase[[1, 3]] > 2.7)
+    # The first one feels a little of it then.
+    assert bool(watch.increase[0]) == np.isfinite(stated_first)
 
 
 def test_what_is_stated_is_not_doubted(arm):

@@ -19,6 +19,7 @@ from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation import SampleFilter
 from dynamics_ros.estimation.samples.timeline import (
+    ALIGNED,
     DEPTH,
     JUMP_NS,
     MAX_MISSED,
@@ -349,3 +350,18 @@ def test_late_odometry_is_dropped_and_counted_until_it_goes_on_so():
     taken = [timeline.add_base(old, alone=False) for _ in range(MIN_OLD_MESSAGES)]
     assert taken == [False] * (MIN_OLD_MESSAGES - 1) + [True]
     assert timeline.base.stamp == old.stamp
+
+
+def test_a_base_is_carried_no_further_than_its_odometry_can_be_believed():
+    base = MovingBase(lambda q, change: q + change)
+    base.add(BaseSample(0, np.zeros(1), np.array([2.0])))
+    assert_allclose(base.at(50 * ALIGNED)[0], [2e-9 * ALIGNED])
+
+
+def test_a_twist_between_two_samples_is_interpolated():
+    base = MovingBase(lambda q, change: q + change)
+    base.add(BaseSample(0, np.zeros(1), np.array([1.0])))
+    base.add(BaseSample(10 * MS, np.zeros(1), np.array([3.0])))
+    assert base.at(5 * MS)[1].tolist() == [2.0]
+    assert base.at(20 * MS)[1].tolist() == [3.0]
+    assert base.at(-MS)[1].tolist() == [1.0]

@@ -49,7 +49,7 @@ LEDGER = {
     'wire': (1946, 1600),
     'launch': (59, 150),
     'files beside the rooms': (1388, 650),
-    'test': (45798, 45000),
+    'test': (45891, 45000),
 }
 """Lines of each room with its C and page sources: the most that are allowed now, and the budget.
 

@@ -75,8 +75,9 @@ class ResidualWatch:
         excess: (nv) standard deviation in addition to the stated one, zero where that is about
             right; replaced by another array if it changes [Nm or N].
         increase: (nv) increase of the contact thresholds, without which motion with this deviation
-            would be one contact; zero while no joint has an ``excess``. Of a robot that has moved
-            as stated before, only friction raises it: other torques may be a contact [Nm or N].
+            would be one contact; zero while no joint has an ``excess``. If all joints with one have
+            moved as stated before, at most ``MARGIN`` times the part of the torques that turns with
+            the direction of motion, as friction does: the others may be a contact [Nm or N].
         advice: advice to the user; empty if deviations are as stated.
         fresh: samples since the last check; a check needs ``CHECK_EVERY``.
     """
@@ -93,7 +94,7 @@ class ResidualWatch:
         self.excess, self.increase = np.zeros((2, robot.nv))
         self.advice = ''
         self.fresh = 0
-        self._was_right = False
+        self._was_right = np.zeros(robot.nv, dtype=bool)
         self._names = tuple(robot.joint_v_indices)
         self._judges = not robot.model.root_joint_nv
         self._max_velocity = AT_REST * motion_scales(robot)
@@ -164,12 +165,12 @@ class ResidualWatch:
         beyond = np.square(measured) - np.square(np.where(wrong, stated, 0.0))
         excess = np.where(wrong, np.sqrt(beyond), 0.0)
         largest = np.fmax.reduce(self._stored[2], axis=0, initial=0.0)
+        if not wrong.any():
+            self._was_right |= np.isfinite(medians) & np.isfinite(stated)
+        elif self._was_right[wrong].all():  # a push that lasts does not turn with the motion
+            largest = np.minimum(largest, np.abs(np.nan_to_num(self._turning(residuals))))
         increase = np.maximum(MARGIN * largest, HELD * self.increase)
-        self._was_right |= bool(np.isfinite(medians).any() and not wrong.any())
-        raises = not self._was_right or bool(self.increase.any())
-        if not raises and wrong.any():  # of a robot that was as described, a contact may last
-            raises = self._cause(residuals, wrong)[0] is Reason.FRICTION_UNEXPECTED
-        increase[~(raises & wrong.any() & (measured > AFFECTED * stated))] = 0.0
+        increase[~(wrong.any() & (measured > AFFECTED * stated))] = 0.0
         pairs = (excess, before), (increase, self.increase)
         if all(np.all(np.abs(new - old) <= IGNORED_CHANGE * old) for new, old in pairs):
             return False
@@ -187,7 +188,7 @@ class ResidualWatch:
         ]
         if len(lines) > MAX_NAMED:
             lines[MAX_NAMED:] = [f'{len(lines) - MAX_NAMED} more joints']
-        reason, cause = self._cause(residuals, self.excess > 0.0)
+        reason, cause = self._cause(residuals)
         raised: tuple[str | Figure, ...] = ()
         if self.increase.any():
             most = Figure(float(self.increase.max()), '.2g')
@@ -200,14 +201,13 @@ class ResidualWatch:
             *(*cause, *raised),
         )
 
-    def _cause(
-        self, residuals: Vector, wrong: NDArray[np.bool_]
-    ) -> tuple[Reason, tuple[str | Figure, ...]]:
-        """Returns the likely cause of residuals (WINDOW, nv) of joints (nv), and its text in parts.
+    def _cause(self, residuals: Vector) -> tuple[Reason, tuple[str | Figure, ...]]:
+        """Returns the likely cause of large residuals (WINDOW, nv), and its text in parts.
 
         The confidence is the share of the mean square that turns with the direction of motion, or
         does not.
         """
+        wrong = self.excess > 0.0
         turning = self._turning(residuals)[wrong]
         shares = np.square(turning) / np.nanmean(np.square(residuals[:, wrong]), axis=0)
         known = np.isfinite(shares)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
+from itertools import islice, permutations
 
 import numpy as np
 import pytest
@@ -85,6 +86,32 @@ def test_there_is_no_state_before_every_joint_has_been_heard_of(buffer):
     assert_allclose(buffer.state().q, [0.1, 0.2, 0.3])
 
 
+MANY = tuple(f'j{i}' for i in range(70))
+
+
+@pytest.mark.parametrize(
+    'messages',
+    [
+        [(name,) for name in 6 * MANY],
+        [MANY[7:], *islice(permutations(MANY[:7]), 300)],
+    ],
+    ids=['each joint alone', 'one message beside changing orders'],
+)
+def test_of_many_lists_of_joints_each_joint_is_kept(messages):
+    slides = [
+        f'<link name="{name}"/><joint name="{name}" type="prismatic"><parent link="base"/>'
+        f'<child link="{name}"/><limit lower="0" upper="1" effort="9" velocity="9"/></joint>'
+        for name in MANY
+    ]
+    text = f'<robot name="slides"><link name="base"/>{"".join(slides)}</robot>'
+    buffer = StateBuffer(Robot.from_urdf(text, backend='python'), (), joint_timeout=1.0)
+    told: set[str] = set()
+    for k, names in enumerate(messages):
+        tell(buffer, joints(' '.join(names), [k] * len(names), stamp=1.0 + 1e-3 * k))
+        told.update(names)
+        assert (buffer.due_state() is not None) == (told == {*MANY})
+
+
 def test_locked_joints_are_not_unknown():
     robot = Robot.from_urdf(GRIPPER_ARM, locked_joints={'elbow': 0.5}, backend='python')
     buffer = StateBuffer(robot, ['elbow'], joint_timeout=1.0)
@@ -149,6 +176,18 @@ def test_a_message_without_a_finite_position_is_passed_on_once_and_is_no_news(bu
     assert buffer.state().time == 1_000_000_000
 
 
+@pytest.mark.parametrize('lag', [-3e-4, 3e-4])
+def test_a_joint_that_one_publisher_knows_is_that_of_this_one(buffer, lag):
+    for k in range(100):
+        tell(buffer, joints('shoulder elbow slide', [0.1, 0.2, math.nan], stamp=1.0 + 1e-3 * k))
+        if k % 10 == 5:
+            tell(buffer, joints('slide', [k], stamp=1.0 + 1e-3 * k - lag))
+        state = buffer.state()
+        assert (state is None) == (k < 5)
+    assert_allclose(state.q, [0.1, 0.2, 95.0])
+    assert (state.stale, state.not_finite) == ((), ('slide',))
+
+
 def test_missing_refused_and_not_finite_are_three_reasons():
     def reason(*messages):
         one = StateBuffer(Robot.from_urdf(GRIPPER_ARM, backend='python'), (), joint_timeout=1.0)
@@ -190,6 +229,23 @@ def test_after_the_clock_jumped_back_joints_not_heard_of_since_are_stale(buffer)
         tell(buffer, joints('shoulder elbow', [0.1, 0.2], [0.0] * 2, [0.0] * 2, stamp=stamp))
     assert buffer.state().stale == ('slide',)
     assert buffer.state().time == 1_200_000_000
+
+
+@pytest.mark.parametrize('before', range(4))
+@pytest.mark.parametrize('after', range(1, 4))
+def test_after_the_clock_jumped_back_other_quantities_are_a_state_as_well(buffer, before, after):
+    def sent(stamp, position, quantities):
+        names = 'shoulder elbow slide' if quantities else 'shoulder elbow'
+        values = [position] * len(names.split())
+        tell(buffer, joints(names, *[values] * max(quantities, 1), stamp=stamp))
+        return buffer.due_state()
+
+    for k in range(20):
+        sent(1000.0 + 1e-3 * k, 1.0, before)
+    states = [sent(10.0 + 1e-3 * k, 2.0, after) for k in range(20)]
+    assert all(states[3:])
+    assert_allclose(states[-1].q, 2.0)
+    assert buffer.timeline.jumps == 1
 
 
 def test_a_new_model_keeps_what_is_known_of_joints_of_the_same_name(buffer):
