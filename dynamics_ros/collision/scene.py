@@ -63,6 +63,9 @@ OUTSIDE = 1e-3
 UNBOUNDED = 1e9
 """Largest motion of a joint in computations, instead of infinity [rad or m]."""
 
+FARTHEST = 1e3
+"""Largest distance that is remembered; rounding of a larger one could hide a motion back [m]."""
+
 FEW = 6
 """Number of pairs up to which distances take no longer than those of their bounding spheres."""
 
@@ -272,7 +275,7 @@ class Collisions:
                 bodies = self._placed[i], self._placed[j], self._extents[i], self._extents[j]
                 moving = self._twists[self._carried_by[i]], self._twists[self._carried_by[j]]
                 row = self._kernel(distance, p, r, n, *bodies, *moving, ways)
-                after, self._known[pair] = row.item(0), row.item(1)
+                after, self._known[pair] = row.item(0), min(row.item(1), FARTHEST)
                 if after <= within:
                     rows[len(names)] = row
                     names.append(self._names[pair])
@@ -289,7 +292,8 @@ class Collisions:
         self._known -= self._shifts @ np.abs(q - self._known_at)
         self._known_at[:] = q
         needed = within + self._levers @ ways
-        (pairs,) = (self._known <= needed).nonzero()
+        # A NaN is measured again.
+        (pairs,) = (~(self._known > needed)).nonzero()
         if not len(pairs):
             return []
         if self._frames:
@@ -300,8 +304,8 @@ class Collisions:
             apart = centres.take(second, axis=0) - centres.take(first, axis=0)
             # The gap of bounding spheres is less than the distance, and counts as measured.
             gaps = np.sqrt(np.einsum('ij,ij->i', apart, apart)) - self._reach[pairs]
-            self._known[pairs] = gaps
-            pairs = pairs[gaps <= needed[pairs]]
+            self._known[pairs] = np.minimum(gaps, FARTHEST)
+            pairs = pairs[~(gaps > needed[pairs])]
         near: list[int] = pairs.tolist()
         for k in {end for pair in near for end in self._pair_ends[pair]}:
             placed = self._placed[k]

@@ -4,15 +4,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
 
-from .contact_settings import ContactSettings, EffortSettings, FrictionSettings
+from .contact_settings import ContactSettings, EffortSettings, FrictionSettings, WrenchSettings
 from .effort_model import EffortModel
 from .uncertainty.thresholds import Unexplained, by_effort_limit
 
@@ -93,6 +93,25 @@ def effort_model(robot: Robot, effort: EffortSettings, friction: FrictionSetting
         robot, friction_velocity=friction.velocity, includes_gravity=effort.includes_gravity
     )
     return model.with_values(**rows)
+
+
+def wrench_options(robot: Robot, settings: WrenchSettings, frames: Sequence[str]) -> dict[str, Any]:
+    """Returns the arguments of ``WrenchEstimator`` that are settings.
+
+    Raises:
+        InvalidArgumentError, UnknownFrameError: a setting does not fit the robot or the frames.
+    """
+    points, axes = settings.reference_points, settings.expressed_in
+    if len(points) not in (0, 3 * len(frames)):
+        expected = f'{3 * len(frames)}: x y z for each of {len(frames)} frames'
+        raise InvalidArgumentError('wrench.reference_points', f'{len(points)} numbers', expected)
+    if axes and axes not in (*robot.frame_names, robot.root_frame):
+        raise UnknownFrameError('wrench.expressed_in', axes, robot.frame_names)
+    return {
+        'expressed_in': axes or frames,
+        'reference_points': np.reshape(points, (-1, 3)) if points else None,
+        'force_only': settings.force_only,
+    }
 
 
 def per_velocity(

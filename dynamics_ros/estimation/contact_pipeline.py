@@ -127,14 +127,8 @@ class ContactPipeline:
         if not estimators.adaptation_off(robot, values):
             share = values.adaptation.share
             self.adaptation = FrictionAdaptation(model.coulomb, model.stribeck, share)
-        self.estimator = WrenchEstimator(
-            robot,
-            self.frames,
-            **noise,
-            expressed_in=values.wrench.expressed_in or self.frames,
-            reference_points=values.wrench.reference_points or None,
-            force_only=values.wrench.force_only,
-        )
+        options = estimators.wrench_options(robot, values.wrench, self.frames)
+        self.estimator = WrenchEstimator(robot, self.frames, **noise, **options)
         # The thresholds follow from the noise, which ``compile`` computes.
         self.detector = ContactDetector(
             *(robot, np.inf, np.inf),

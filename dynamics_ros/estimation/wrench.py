@@ -175,8 +175,8 @@ class WrenchEstimator:
             velocity_noise: standard deviation of the velocities that the observer receives, number
                 or (nv) [rad/s or m/s].
             expressed_in: axes of the results, one frame or one per contact; None is the root frame.
-            reference_points: reference points of the torques, (3), (m, 3) or (3 m) in the contact
-                frames [m]; None is the origin of each frame.
+            reference_points: reference points of the torques, (3) or (m, 3) in the contact frames
+                [m]; None is the origin of each frame.
             force_only: the contacts are points at the frames' origins and transmit no torque.
             singular_threshold: singular value below which a direction is damped [Nm per N]; None:
                 that of ``wrench_settings``.
@@ -308,12 +308,12 @@ def frame_list(robot: Robot, argument: str, frames: str | Sequence[str]) -> list
 
 def _points(reference_points: ArrayLike | None, count: int) -> Array:
     points = np.zeros(3) if reference_points is None else np.asarray(reference_points, dtype=float)
-    if points.size not in (3, 3 * count):
-        expected = f'x y z, or {3 * count}: x y z for each of {count} frames'
-        raise InvalidArgumentError('reference_points', f'{points.size} numbers', expected)
+    if points.shape not in ((3,), (count, 3)):
+        expected = f'shape (3,) or ({count}, 3)'
+        raise InvalidArgumentError('reference_points', f'shape {points.shape}', expected)
     if not np.isfinite(points).all():
         raise InvalidArgumentError('reference_points', f'{points.tolist()}', 'finite numbers [m]')
-    return np.broadcast_to(points.reshape(-1, 3), (count, 3)).copy()
+    return np.broadcast_to(points, (count, 3)).copy()
 
 
 def moving(robot: Robot, frames: Sequence[str]) -> NDArray[np.bool_]:

@@ -347,7 +347,7 @@ class Problem:
         return Candidate(positions, q, math.sqrt(position), rotation, allowed)
 
     def closest(self, positions: Vector, deadline: Deadline) -> Candidate:
-        """Like `placed`, after a search that moves supports back to their poses; else the seed."""
+        """As `candidate`, after a search that moves supports back to their poses; else the seed."""
         if not self.chain.supports:
             return self.candidate(positions)
         end = self.search.of_supports().run(positions, deadline)

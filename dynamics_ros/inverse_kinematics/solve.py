@@ -443,7 +443,7 @@ def _turned(
 ) -> list[End]:
     """Ends of descents of the rotation from solutions of the position; empty if there are none.
 
-    The best one is improved to the least rotation error near it.
+    The best ones are improved to the least rotation error near them, until enough of them agree.
 
     Args:
         problem: a problem; none of these solve it if it has supports.
@@ -470,9 +470,12 @@ def _turned(
         if deadline.passed() or _agreeing(ends) >= AGREEING_DESCENTS:
             break
     ends.sort(key=lambda end: end.cost)
-    if ends:
-        ends[0] = problem.search.turn(ends[0].positions, place, deadline)
-    return ends
+    turned: list[End] = []
+    for end in ends:
+        turned.append(problem.search.turn(end.positions, place, deadline))
+        if deadline.passed() or _agreeing(turned) >= AGREEING_DESCENTS:
+            break
+    return turned
 
 
 def _agreeing(ends: Sequence[End]) -> int:

@@ -171,7 +171,11 @@ def _with_line(error: TypeError | ValueError) -> str:
         and any(map(is_symbolic, frame.f_locals.values()))
     )
     if name := next(names, ''):
-        message = f'{name} takes no traced values; norm, solve, inv of dynamics_ros.kernels.math do'
+        # A few are computed by operators, so that a shape may be the reason.
+        message = (
+            f'{name} takes no traced values of this kind ({message}); norm, solve, inv of '
+            'dynamics_ros.kernels.math do'
+        )
     elif isinstance(error, ValueError):
         raise error
     elif 'has no callable' in message:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 from collections.abc import Mapping
@@ -17,10 +18,11 @@ from .hardened_xml import is_text, quoted, quoted_path
 from .mesh_file import package_folders
 from .xacro_private import packages_found_by
 
-_ENCODING = re.compile(
-    rb'\s*<\?xml[^>]*\sencoding=["\'](iso-8859-\d+|latin-?1|windows-125\d)["\']', re.IGNORECASE
-)
-"""Encodings of files beside UTF-8, as the XML declaration names them."""
+_ENCODING = re.compile(rb'\s*<\?xml[^>]*\sencoding\s*=\s*["\']([\w.:-]+)["\']')
+"""Encoding of a file, as its XML declaration names it."""
+
+_SLOW_ENCODINGS = ('idna', 'punycode')
+"""Encodings of names of hosts, whose decoding takes longer than linear time."""
 
 
 def description_text(
@@ -77,8 +79,7 @@ def read_description_file(
         raise ModelError(where, 'takes no xacro arguments: it is no .xacro file')
     try:
         content = read_file(file)
-        declared = _ENCODING.match(content)
-        text = content.decode(declared[1].decode() if declared else 'utf-8')
+        text = content.decode(_encoding(content))
     except OSError as error:
         raise ModelError(where, unreadable(file, error)) from error
     except (LookupError, ValueError) as error:
@@ -88,6 +89,21 @@ def read_description_file(
     if (first := text.lstrip('\ufeff \t\r\n')[:1]) != '<':
         raise ModelError(where, 'is no URDF: XML begins with "<"' if first else 'is empty')
     return text
+
+
+def _encoding(content: bytes) -> str:
+    """Return the encoding of a file, by its byte order mark or its XML declaration, else UTF-8.
+
+    Raises:
+        LookupError: there is none of that name.
+    """
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return 'utf-16'
+    declared = _ENCODING.match(content)
+    name = codecs.lookup(declared[1].decode('ascii')).name if declared else 'utf-8'
+    if name in _SLOW_ENCODINGS:
+        raise LookupError(f'unknown encoding: {name}')
+    return name
 
 
 def unreadable(file: Path, error: OSError) -> str:

@@ -98,19 +98,23 @@ class CauseLog:
     """Log of problems that may come with every message: each is logged when it begins and ends.
 
     A problem is known by its cause and joints, without figures. It has ended when it has not come
-    for ``QUIET``; its number and the ranges of its figures are logged then.
+    for ``QUIET``; its number and the ranges of its figures are logged then. A new one beside many
+    others replaces the one that has not come for longest, at a limited rate.
     """
 
     def __init__(self, node: Node) -> None:
         self._log = node.get_logger()
         self._present: dict[frozenset[tuple[str, str]], tuple[float, Counts]] = {}
+        self._replacing = RateLimit()
 
     def add(self, text: Explanation) -> None:
         """Count an occurrence; log it if it is the first of its cause or of one of its joints."""
         self.update()
         keys = text.keys
         if keys not in self._present and len(self._present) == MAX_PRESENT:
-            return
+            if not self._replacing.passes(time.monotonic(), REPLACED):
+                return
+            del self._present[next(iter(self._present))]
         if not keys.issubset(key for present in self._present for key in present):
             self._log.warning(text)
         _, counts = self._present.pop(keys, (0.0, Counts()))
@@ -128,9 +132,9 @@ class CauseLog:
                     self._log.info(f'no longer: {text} ({count} times)')
 
 
-QUIET, MAX_PRESENT = 5.0, 20
-"""Time after which a problem that has not come again has ended [s]; most problems at a time, since
-messages may invent causes."""
+QUIET, MAX_PRESENT, REPLACED = 5.0, 20, 1.0
+"""Time after which a problem that has not come again has ended [s]; most problems at a time, and
+how often a new one replaces one of so many [Hz], since messages may invent causes."""
 
 _OWN_FILE = os.path.realpath(__file__)
 

@@ -100,6 +100,7 @@ class RobotPage:
         self.url = f'http://localhost:{scene.port}'
         self._scene, self._explorer = scene, explorer
         self._closed = threading.Event()
+        self._failure: Exception | None = None
         self._thread = threading.Thread(target=self._run, name='robot page', daemon=True)
         self._thread.start()
 
@@ -120,6 +121,8 @@ class RobotPage:
                 pass
         finally:
             self.close()
+        if self._failure is not None:
+            raise self._failure
 
     def close(self) -> None:
         """Stop serving the page."""
@@ -151,6 +154,9 @@ class RobotPage:
         try:
             while not self._closed.wait(PERIOD):
                 self._explorer.update()
+        except Exception as failure:
+            self._failure = failure
+            raise
         finally:
             self._closed.set()
             self._scene.close()

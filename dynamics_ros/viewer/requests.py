@@ -80,6 +80,9 @@ class Requests:
         )
 
     def _call(self, label: str, client: Any, request: Callable[[], Any]) -> None:
+        if not client.service_is_ready():
+            self._status_text.content = f'**{label}**: {client.srv_name} is not available'
+            return
         self._status_text.content = f'**{label}** ...'
         show = self._faults.guarded(label, partial(self._show_result, label))
         client.call_async(request()).add_done_callback(show)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -85,6 +86,7 @@ def test_jacobian_is_the_derivative_of_the_distances(arm):
 
 def test_a_pair_that_a_motion_brings_near_is_measured_again(arm):
     """A scene that remembers distances finds the pairs of one that does not, steps and jumps."""
+    one = arm.with_obstacles(arm.obstacles)
     rng, ways = np.random.default_rng(2), np.full(ARM.nv, 0.05)
     q, v, found_pairs = ARM.random_configuration(rng), np.zeros(ARM.nv), set()
     for step in range(75):
@@ -96,6 +98,9 @@ def test_a_pair_that_a_motion_brings_near_is_measured_again(arm):
         # Depths of penetration depend on where coal's search begins.
         apart = new.distance > 0.0
         np.testing.assert_allclose(found.distance[apart], new.distance[apart], atol=1e-6)
+        new = arm.with_obstacles(arm.obstacles)
+        assert one.collision(q) == new.collision(q)
+        assert one.distances(q, 0.02).pairs == new.distances(q, 0.02).pairs
         found_pairs |= set(found.pairs)
     assert len(found_pairs) > 5
 
@@ -107,6 +112,29 @@ def test_a_distance_with_points_on_neither_body_is_measured_again(sliders, monke
         wrong.setattr(scene, '_calls', [lambda *_: 5.0])  # no points
         assert not scene.distance_jacobian(q, 0.1, ways)[0].pairs
     assert scene.distance_jacobian(q, 0.1, ways)[0].distance == pytest.approx([0.02], abs=1e-6)
+
+
+@pytest.mark.parametrize('obstacles', [0, 10])
+@pytest.mark.parametrize('far', [1e16, 1e150, 1e300])
+def test_pairs_are_found_again_after_an_absurd_configuration(sliders, obstacles, far):
+    near = {f'ball{k}': Obstacle('sphere', 0.1, at(0.2, 0.3, 0.01 * k)) for k in range(obstacles)}
+    scene, q = sliders.with_obstacles(near), np.array([0.25, 0.0])
+    found = scene.distances(q, 0.2).pairs
+    assert len(found) == 1 + obstacles
+    for absurd in ([far, 0.0], [0.0, far], [far, far]):
+        with np.errstate(all='ignore'), suppress(InvalidArgumentError):
+            scene.distances(absurd, 0.2)
+        assert scene.distances(q, 0.2).pairs == found
+
+
+def test_a_pair_whose_distance_was_no_number_is_measured_again(sliders, monkeypatch):
+    scene, q = sliders.with_obstacles({}), np.array([0.28, 0.0])
+    with monkeypatch.context() as wrong:
+        wrong.setattr(scene, '_calls', [lambda *_: np.nan])
+        with pytest.raises(InvalidArgumentError):
+            scene.distances(q, 0.1)
+        scene._known[:] = np.nan  # as of the bounding spheres of many pairs
+    assert scene.distances(q, 0.1).distance == pytest.approx([0.02], abs=1e-6)
 
 
 @pytest.mark.parametrize('root', ['fixed', 'planar'])
@@ -323,7 +351,7 @@ def test_random_twists_end_in_no_collision(arm, solver, monkeypatch):
                 step = servo.follow_twist(q, twist, 0.005)
                 q = ARM.integrate(q, 0.005 * step.v)
                 limited += bool(step.kept_apart)
-                least = min(least, arm.distances(q, within=0.05).smallest)
+                least = min(least, arm.distances(q).smallest)
     assert least > 0.01  # levers change while the arm brakes
     assert limited > 20
 

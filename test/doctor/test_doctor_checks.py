@@ -88,7 +88,10 @@ def test_of_a_good_graph_nothing():
     [
         ('no_publisher', 'joint_state_broadcaster'),
         ('unknown_joints', 'different robots'),
+        ('messages_refused', '/diagnostics'),
         ('effort_missing', 'docs/efforts.md'),
+        ('stamp_missing', 'header.stamp'),
+        ('unconfigured', 'ros2 lifecycle set'),
     ],
 )
 def test_a_reason_is_reported_with_its_cure_whatever_its_sentence(reason, cure):

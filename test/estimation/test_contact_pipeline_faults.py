@@ -15,8 +15,10 @@ pytest.importorskip('rclpy')
 
 from benchmarks.estimation_arms import NOTHING, PUSH, Setting, constant
 from benchmarks.timing import wait_until_compiled
+from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation import ContactState
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
+from dynamics_ros.estimation.contact_settings import WrenchSettings
 from dynamics_ros.estimation.samples.reports import JointValues
 from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.parameters.contact import ContactParameters
@@ -298,3 +300,15 @@ def test_efforts_beyond_all_bounds_silence_it_by_name(feed, free_motion):
             assert 'effort of panda_joint3 is beyond all bounds' in feed.pipeline.unavailable_reason
     feed.assert_nothing_false()
     assert 'panda_joint3' in feed.pipeline.warning, 'told for a while after'
+
+
+@pytest.mark.parametrize(
+    ('name', 'value'), [('expressed_in', 'nowhere'), ('reference_points', (0.0, 0.0, 0.1))]
+)
+def test_a_wrong_parameter_of_wrenches_is_named_as_the_node_has_it(panda, name, value):
+    robot, frame = panda.arm.robot, panda.arm.frame
+    wrench = WrenchSettings(**{name: value})
+    values = ContactParameters(frames=(frame, robot.frame_names[5]), wrench=wrench)
+    with pytest.raises(InvalidArgumentError) as refused:
+        ContactPipeline(robot, values, frame)
+    assert refused.value.argument == f'wrench.{name}'

@@ -217,6 +217,7 @@ def test_a_joint_that_is_ignored_has_no_say(panda):
         ('expressed_in', {'expressed_in': [HAND, HAND]}),
         ('reference_points', {'reference_points': [0.0, 1.0]}),
         ('reference_points', {'reference_points': [0.0, 1.0, np.nan]}),
+        ('reference_points', {'reference_points': [0.0] * 6, 'frames': [HAND, 'panda_link5']}),
         ('effort_noise', {'effort_noise': 0.0}),
         ('effort_noise', {'effort_noise': [1.0, 2.0]}),
         ('singular_threshold', {'singular_threshold': -1.0}),

@@ -115,6 +115,12 @@ def test_bounds_are_met_as_a_bounded_least_squares_solver_meets_them(seed, solve
     assert_allclose(x, expected, atol=1e-7)
 
 
+def test_a_robot_without_joints_has_the_empty_velocity():
+    robot = Robot.from_urdf('<robot name="still"><link name="a"/></robot>')
+    solver = DifferentialInverseKinematics(robot, [PostureTask()])
+    assert solver.velocity(np.zeros(0), DT).v.shape == (0,)
+
+
 @pytest.mark.parametrize('seed', range(6))
 def test_a_later_level_does_not_undo_an_earlier_one_at_the_bounds(seed, solver):
     rng = np.random.default_rng(seed)

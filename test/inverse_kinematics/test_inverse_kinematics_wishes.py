@@ -116,6 +116,20 @@ def test_a_locked_joint_beyond_its_limit_stays_there_or_is_named(panda, joint, s
     assert found == 3 * len(BEYOND)
 
 
+@pytest.mark.parametrize('locked', [(), ('panda_joint3',)])
+def test_a_rotation_out_of_reach_at_a_position_within_is_unreachable(panda, locked):
+    rng, missed = np.random.default_rng(1), 0
+    for k in range(25):
+        target = panda.forward_kinematics(panda.random_configuration(rng), HAND).copy()
+        seed = panda.random_configuration(rng)
+        target[:3, :3] = Rotation.random(random_state=k).as_matrix()
+        result = panda.inverse_kinematics(target, HAND, seed, locked_joints=locked, timeout=60.0)
+        if not result.success and result.position_error < TOLERANCE:
+            missed += 1
+            assert result.reason == 'unreachable', k
+    assert missed >= 4
+
+
 def test_a_dear_joint_moves_less(panda):
     target = panda.forward_kinematics(OTHER, HAND)
     usual = panda.inverse_kinematics(target, HAND, BENT)

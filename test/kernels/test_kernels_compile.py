@@ -150,6 +150,7 @@ def test_it_is_a_function_in_c(tmp_path, name):
             for name in ('inv', 'svd', 'cholesky', 'pinv')
             for f in [getattr(module, name)]
         ],
+        (lambda x: np.linalg.matrix_power(x[:, None], 2), r'_power takes no .* kind \(.*square'),
         (lambda x: np.floor(x), 'floor takes no traced values; these do: absolute, add'),
         (lambda x: x[0] % 2.0, r'no number yet: .*%.*docs/kernels\.md'),
         (lambda x: f'{x[0]:.2f}', r'no number yet: .*docs/kernels\.md'),
@@ -177,6 +178,17 @@ def test_an_array_like_the_input_is_filled_with_traced_values_and_with_numbers()
     q = np.array([0.5, 0.7])
     np.testing.assert_array_equal(function(q), [0.5, 0.0, 0.0])
     np.testing.assert_array_equal(kernels.compile(function, {'q': 2})(q), [0.5, 0.0, 0.0])
+
+
+def test_a_choice_without_traced_elements_is_one_of_arrays():
+    def function(x):
+        numbers = km.where(x > 0.0, 1.0, 2.0)[:0], km.array([x[0], 1.0, 2.0])[1:]
+        empty, constant = (np.where(np.ones(len(y), bool), y, 0.0) for y in numbers)
+        assert empty.shape == (0,)
+        return np.sin(constant) + x[0]
+
+    kernel = kernels.compile(function, {'x': 2})
+    np.testing.assert_allclose(kernel([0.5, 0.0]), np.sin([1.0, 2.0]) + 0.5)
 
 
 class TestLinearSystems:

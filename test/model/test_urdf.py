@@ -38,6 +38,32 @@ def test_a_path_text_and_bytes_of_a_file_give_the_same_robot(tmp_path, caplog):
     assert read_urdf(in_latin).name == 'é'
 
 
+@pytest.mark.parametrize(
+    ('declaration', 'encoding'),
+    [
+        ('encoding="utf-8"', 'utf-8-sig'),
+        ("encoding = 'ISO-8859-5' standalone='yes'", 'iso-8859-5'),
+        ('encoding="KOI8-R"', 'koi8-r'),
+        ('encoding="utf-16"', 'utf-16'),
+        ('', 'utf-8'),
+    ],
+)
+def test_a_file_is_decoded_as_it_declares(tmp_path, declaration, encoding):
+    file = tmp_path / 'robot.urdf'
+    text = f'<?xml version="1.0" {declaration}?><robot name="робот"><link name="a"/></robot>'
+    file.write_bytes(text.encode(encoding))
+    assert read_urdf(file).name == 'робот'
+
+
+@pytest.mark.parametrize('encoding', ['klingon', 'rot13', 'zlib', 'idna', '_Punycode', 'ascii'])
+def test_an_encoding_that_is_unknown_wrong_or_slow_is_refused(tmp_path, encoding):
+    file = tmp_path / 'robot.urdf'
+    text = f'<?xml version="1.0" encoding="{encoding}"?><robot name="é"><link name="a"/></robot>'
+    file.write_bytes(text.encode())
+    with pytest.raises(ModelError, match='save it as XML in UTF-8'):
+        read_urdf(file)
+
+
 @pytest.mark.parametrize('before', ['\ufeff', '\n\n  ', '\ufeff\r\n'])
 def test_blanks_and_a_byte_order_mark_may_stand_before_the_declaration(before):
     text = f'{before}<?xml version="1.0" encoding="ascii"?>{robot(links="a")}'
@@ -217,6 +243,11 @@ XML_REFUSALS = {
         '\n<robot name="r">\n  <link></robot>',
         'robot description',
         'malformed XML at line 3, column 11: mismatched tag',
+    ),
+    'crossed behind a comment': (
+        '<robot name="r"><!-- a -- b\n <b> --><link></robot>',
+        'robot description',
+        'malformed XML at line 2, column 17: mismatched tag',
     ),
     'two documents': (robot(links='a') * 2, 'robot description', 'junk after document element'),
     'not XML': ('robot: {}', 'robot description', 'malformed XML at line 1, column 1'),

@@ -169,6 +169,14 @@ def test_the_page_is_served_until_it_is_closed(arm, port):
     assert 'iframe' not in page._repr_html_()
 
 
+@pytest.mark.filterwarnings('ignore::pytest.PytestUnhandledThreadExceptionWarning')
+def test_what_ends_the_page_is_raised_to_the_one_who_waits(arm, port):
+    with show(arm, port=port) as page:
+        page._explorer.update = lambda: 1 / 0
+        with pytest.raises(ZeroDivisionError):
+            page.wait()
+
+
 def test_sliders_follow_the_configuration(arm, port):
     with show(arm, port=port) as page:
         shown = threading.Event()

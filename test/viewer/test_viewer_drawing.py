@@ -161,6 +161,14 @@ def test_buttons_without_a_service_are_disabled(viewer):
     assert [button.disabled for button, _ in requests._buttons] == [False, True, True]
 
 
+def test_a_click_after_the_service_went_is_told(viewer):
+    requests = viewer.requests
+    requests._status_text = MagicMock()
+    _, push = requests._buttons[-1]
+    requests._call('push', push, requests._push_request)
+    assert requests._status_text.content.endswith('robot_simulator/apply_wrench is not available')
+
+
 def test_the_button_pushes_the_simulated_robot_at_the_chosen_frame(viewer):
     requests, asked = viewer.requests, []
     requests._status_text = MagicMock()  # the page has one for all its texts

@@ -111,7 +111,7 @@ class _Region(NamedTuple):
         """Whether x is in the region, but for rounding."""
         y = self.values(x)
         # A NaN is not in the region.
-        return bool(np.maximum(y - self.high, self.low - y).max() <= ROUNDING)
+        return bool(np.maximum(y - self.high, self.low - y).max(initial=0.0) <= ROUNDING)
 
     def optimum(self, B: Array, b: Array, Z: Array, base: Array) -> Array:
         """The base + Z z in the region of least |B z - b|^2 + damping^2 |z|^2.

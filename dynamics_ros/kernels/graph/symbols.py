@@ -89,7 +89,8 @@ def apply(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[str
 
 def where(condition: Any, then: Any, otherwise: Any) -> Any:
     """Return ``then`` where a condition holds, else ``otherwise``; both are computed."""
-    if not any(map(is_symbolic, (condition, then, otherwise))):
+    # NumPy's function of Symbols is this one, also if none of their elements is traced.
+    if not any(isinstance(x, Symbols) or is_symbolic(x) for x in (condition, then, otherwise)):
         return np.where(condition, then, otherwise)
     chosen = np.frompyfunc(_select, 3, 1)
     return symbols(chosen(_boxed(condition), _boxed(then), _boxed(otherwise)))

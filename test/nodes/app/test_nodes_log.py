@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import ExitStack
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -20,7 +21,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from dynamics_ros.errors import InvalidArgumentError, printable
-from dynamics_ros.nodes.reporting import LIBRARY, LibraryLog, NodeLog
+from dynamics_ros.nodes.reporting import LIBRARY, MAX_PRESENT, CauseLog, LibraryLog, NodeLog
+from dynamics_ros.reasons import Explanation, Names, Reason
 from dynamics_ros_msgs.msg import Payload
 from dynamics_ros_msgs.srv import ComputeJacobian, SetPayload
 
@@ -41,6 +43,25 @@ def test_what_comes_from_outside_becomes_one_printable_line(text):
     assert told.isprintable()
     assert len(told) < 10_000
     assert str(InvalidArgumentError('name', text, 'another')).isprintable()
+
+
+def test_a_cause_is_logged_beside_many_that_are_invented_which_cannot_flood_the_log():
+    node = MagicMock()
+    log = CauseLog(node)
+
+    def invented(k):
+        return Explanation(Reason.MESSAGES_REFUSED, 'repeated names: ', Names((f'x{k}',), f'x{k}'))
+
+    for k in range(MAX_PRESENT):
+        log.add(invented(k))
+    real = Explanation(Reason.POSITION_NOT_FINITE, 'position not finite')
+    log.add(real)
+    warned = node.get_logger().warning
+    assert warned.call_args.args == (real,)
+    for k in range(1000):
+        log.add(real)
+        log.add(invented(k))
+    assert warned.call_count < 3 * MAX_PRESENT
 
 
 def test_the_library_logs_with_any_severity_in_any_order(capfd):
