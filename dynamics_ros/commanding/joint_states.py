@@ -70,13 +70,6 @@ HELD_MEMORY = 0.5
 MAX_HELD = 0.2
 """Longest time between two commands that gains are reduced for [s]; then they are almost zero."""
 
-MAX_BEHIND, DRIFT = 0.1, 1e-3
-"""Longest time by which joint states may come late and be of use [s]; greatest drift of clocks."""
-
-SLOW_CLOCK = 1.0
-"""Longest time in which stamps of a slower clock, as of a simulator, fall behind by this twice [s];
-these are not compared with the clock of the machine."""
-
 SHARE = 0.02
 """Weight of a new measurement in the running average of the cycle."""
 
@@ -103,8 +96,7 @@ class StateTiming:
 
     def start(self, stamp: int, simulated: bool = False) -> None:
         """Start at a stamp [ns]; `simulated`: whether the time is simulated."""
-        self._simulated, self._compared = simulated, not simulated
-        self._behind, self._seen, self._restarted = 0.0, time.monotonic(), 0.0
+        self._simulated = simulated
         self._stamp, self.gap = stamp - round(self.cycle * 1e9), 0.0
         self.answered = self.sent = time.monotonic() - self.cycle
         self._heard, self._wait, self._gaps = 0, self.cycle, [0.0] * IN_A_ROW
@@ -116,13 +108,6 @@ class StateTiming:
         now = time.monotonic()
         self.gap, self._stamp = (stamp - self._stamp) * 1e-9, stamp
         self._gaps = [*self._gaps[1:], self.gap]
-        if self._compared:
-            drift = DRIFT * self.gap if self._behind < SURELY_STABLE else 0.0
-            self._behind = max(self._behind + now - self._seen - self.gap - drift, 0.0)
-            if self._behind > MAX_BEHIND:
-                self._compared = now - self._restarted > SLOW_CLOCK
-                self._behind, self._restarted = 0.0, now
-        self._seen = now
         # Uses the machine's clock, since simulated time may run slower.
         self._heard += 1
         wait = min(now - self.answered, MAX_WAIT)
@@ -145,11 +130,6 @@ class StateTiming:
         interval = max(min(interval, BURST * self.cycle - ahead), LEAST)
         self._ahead = max(ahead + interval, 0.0)
         return interval
-
-    @property
-    def behind(self) -> float:
-        """Time by which the last state came later after its stamp than usual [s]; 0.0 if not."""
-        return self._behind if self._behind > LOST * self.cycle else 0.0
 
     @property
     def shortest(self) -> float:
@@ -293,23 +273,17 @@ def unseen_before(prepared: PreparedArm, reason: Explanation, timeout: float) ->
     return timeout if reason.reason is Reason.JOINTS_STALE else 0.0
 
 
-def state_to_use(
-    prepared: PreparedArm, state: RobotState, reason: Explanation, behind: float = 0.0
-) -> RobotState:
+def state_to_use(prepared: PreparedArm, state: RobotState, reason: Explanation) -> RobotState:
     """State to control or brake the arm with: predicted where the reported one hides its motion.
 
     Args:
         prepared, state: the arm and its last state.
         reason: of ``reason_to_brake`` for this state.
-        behind: time by which the state came late [s].
     """
     arm, check = prepared.arm, prepared.check
-    ages = np.full(len(state.v), behind)
     if check.blind:
         state = state._replace(q=check.q, v=check.v)
     elif reason.reason in UNSEEN and state.ages is not None:
-        ages = ages + 1e-9 * state.ages
-    if ages.any():
-        q, v = arm.reckoned(state.q, state.v, ages)
+        q, v = arm.reckoned(state.q, state.v, 1e-9 * state.ages)
         state = state._replace(q=q, v=v)
     return state

@@ -238,7 +238,8 @@ class RobotChanges:
         self._given = values.robot_description or path
         self._request = RobotRequest(values, gravity=values.gravity)
         self._stepped: dict[str, float] = {}  # time of the last step by what it changed
-        self._resisted: tuple[Change | None, float] = None, 0.0  # and when it was last asked for
+        # What the torques contradicted: subject, values and result, and when it was last asked for.
+        self._resisted: tuple[tuple[str, dict[str, Any], Future[None]] | None, float] = None, 0.0
         context.node.create_subscription(String, 'robot_description', self._on_description, LATCHED)
 
     def build_first(self) -> None:
@@ -288,10 +289,10 @@ class RobotChanges:
         """
         threads, newest, now = self._context.threads, self._waiting.get(subject), time.monotonic()
         resisted, since = self._resisted
-        again = resisted and (resisted.subject, resisted.values) == (subject, values)
+        again = resisted and resisted[:2] == (subject, values)
         if resisted and again and now - since < RETRY_TIME and self._sends_torques():
             self._resisted = resisted, now
-            return resisted.result
+            return resisted[2]
         if newest is None and not self._waiting:
             newest = self._current
         # One that prepares anew may have read the parameters before their last change.
@@ -368,16 +369,18 @@ class RobotChanges:
             InvalidArgumentError: they do.
         """
         robot, undo = change.before or (None, {})
-        if robot is None:
+        if robot is None or change.values == undo:  # towards what the arm carried before
             return
         try:
             wrong = [x.resistance(robot) for x in self._context.components]
         except DynamicsRosError as unknown:  # what cannot be judged is undone too
             wrong = [str(unknown)]
         if any(wrong):
-            self._resisted = change, time.monotonic()
+            tried = change.subject, change.values, change.result
+            self._resisted = tried, time.monotonic()
             self._put_first(Change('', False, undo, self._context.threads.future(), undoes=True))
-            problem, expected = next(filter(None, wrong)), 'what the robot carries'
+            problem = next(filter(None, wrong))
+            expected = f'what the robot carries; again {RETRY_TIME:g} s after the last try'
             raise InvalidArgumentError(', '.join(undo), problem, expected)
 
     def _put_first(self, change: Change) -> None:

@@ -35,7 +35,6 @@ from dynamics_ros.commanding.arm_state import (
 )
 from dynamics_ros.commanding.joint_states import (
     HELD_UP,
-    SURELY_STABLE,
     StateTiming,
     UnseenTime,
     describe_no_velocity,
@@ -118,7 +117,6 @@ LIMITS = {
     'lead': 'the tool does not follow',
     'speed': 'a joint far beyond its velocity limit',
     'range': 'a joint far beyond its range',
-    'late': 'states that come later after their stamps than at the start',
 }
 """Descriptions of the flags of the control law."""
 
@@ -419,13 +417,12 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         state = state._replace(q=nearest_equivalent_angles(state.q, arm.q, prepared.turning))
         missing = self._timing.missing
         interval = self._timing.interval(state.time)
-        behind = self._timing.behind
-        arm.hold = max(self._timing.held, behind)
+        arm.hold = self._timing.held
         timeout = self.values.joint_state_timeout
         implausible = reason_to_brake(prepared, state, self._timing, missing, interval, timeout)
         if implausible:
             self._brake(implausible)
-        state = state_to_use(prepared, state, implausible, behind)
+        state = state_to_use(prepared, state, implausible)
         self._place_obstacles(prepared)
         blind = prepared.check.blind and prepared.check.lasting
         known = unseen_before(prepared, implausible, timeout)
@@ -446,8 +443,6 @@ class Impedance(Commander[ImpedanceParameters, ArrayCommands, PreparedArm]):
         self._acting |= set() if braked else {*arm.acting}
         if arm.setpoint.waits:
             self._acting.add('lead')
-        if behind > SURELY_STABLE:
-            self._acting.add('late')
         self._show(text, watching is not None)
         return commands.filled(self._efforts(prepared, tau))
 

@@ -105,42 +105,6 @@ def test_simulated_time_is_that_of_the_stamps(one, clock, speed):
     assert intervals(one, clock, range(100), 0.001 / speed)[-1] == pytest.approx(0.001)
 
 
-LATE, FOR = 0.06, 1000  # s, states
-
-
-@pytest.mark.parametrize('simulated', [False, True])
-@pytest.mark.parametrize('ends', [-LATE, 0.2], ids=['in time again', 'the clock was set'])
-def test_states_that_come_later_after_their_stamps_than_before_are_behind(
-    one, clock, simulated, ends
-):
-    one.start(0, simulated)
-    intervals(one, clock, range(1, 100))
-    for k in range(100, 200, 4):  # by packets
-        intervals(one, clock, [k], 0.004)
-        intervals(one, clock, [k + 1, k + 2, k + 3], 0.0)
-    assert one.behind <= 0.0031
-    clock.now += LATE
-    for k in range(200, 200 + 3 * FOR, FOR):
-        intervals(one, clock, range(k, k + FOR))
-        assert one.behind == pytest.approx(0.0 if simulated else LATE, abs=0.004)
-    clock.now += ends
-    intervals(one, clock, range(200 + 3 * FOR, 300 + 3 * FOR))
-    assert one.behind == 0.0
-
-
-def test_a_clock_that_drifts_is_not_behind(one, clock):
-    intervals(one, clock, range(1, 200_000), 0.0010005)
-    assert one.behind == 0.0
-
-
-def test_stamps_of_a_slower_clock_are_soon_not_compared(one, clock):
-    intervals(one, clock, range(1, 200), 0.004)
-    assert one.behind == 0.0
-    clock.now += LATE
-    intervals(one, clock, range(200, 210), 0.004)
-    assert one.behind == 0.0
-
-
 ROBOT = Robot.from_urdf(Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf')
 HOME = comfortable_posture(ROBOT, 'tool0')
 DT = 1e-3

@@ -13,17 +13,8 @@ from few_joint_arms import few_joint_arm
 from patience import times
 from test_control_compliant_arm import DT, HOME, ROBOT, Plant
 
-from benchmarks.control_faults import (
-    ALLOWED,
-    DRIVERS,
-    FAULTS,
-    MAX_BRAKING_TIME,
-    Cell,
-    cells,
-    hand_along,
-)
+from benchmarks.control_faults import ALLOWED, DRIVERS, FAULTS, MAX_BRAKING_TIME, Cell, cells
 from dynamics_ros import Robot
-from dynamics_ros.commanding import joint_states
 from dynamics_ros.commanding.arm import PreparedArm
 from dynamics_ros.commanding.joint_states import (
     StateTiming,
@@ -179,65 +170,6 @@ def test_states_that_were_repeated_for_a_moment_are_believed_again(cell, seconds
         assert cell.speed < 0.35
         cell.advance(DT, None)
     assert any(codes) and not any(codes[-50:])
-
-
-class Ticks:
-    """A clock that goes on by hand."""
-
-    now = 100.0
-
-    def monotonic(self):
-        return self.now
-
-
-def states_that_come_late(cell, monkeypatch, mode, late, pace=1.0, rate=1000.0):
-    """Largest tool speed [m/s] and energy beside the hand's [J] after states begin to come late."""
-    clock, dt, timing = Ticks(), 1.0 / rate, StateTiming()
-    monkeypatch.setattr(joint_states, 'time', clock)
-    arm, hand = cell.prepared.arm, hand_along(np.array([0.0, 0.0, 1.0]))
-    cell.place()
-    goal, twist = np.array(arm.pose), np.array([0.0, 0.0, 0.1, 0.0, 0.0, 0.0])
-    goal[2, 3] += 0.3
-    begin, waits, reported, found = round(0.5 * rate), round(late * rate), [], []
-    timing.start(0)
-    for k in range(round(1.5 * rate)):
-        cell.advance(dt, hand if mode == 'guiding' else None)
-        clock.now += dt / (pace if k >= begin else 1.0)
-        reported.append((cell.q, cell.v, cell.tau))
-        found.append((cell.speed, cell.energy - max(cell.pushed, 0.0)))
-        if begin <= k < begin + waits:
-            cell.tau = arm.reckon(dt)
-            continue
-        then = k - waits * (k >= begin)
-        stamp = round(1e9 * (then + 1) * dt)
-        missing, interval = timing.missing, timing.interval(stamp)
-        behind = timing.behind
-        state = RobotState(stamp, *reported[then], (), (), (), np.zeros(cell.robot.nv, dtype=bool))
-        reason = reason_to_brake(cell.prepared, state, timing, missing, interval, 0.1)
-        assert not reason
-        state = state_to_use(cell.prepared, state, reason, behind)
-        arm.hold = max(timing.held, behind)
-        if mode == 'guiding':
-            cell.tau = arm.guide(state.q, state.v, interval)
-        elif mode == 'pose':
-            cell.tau = arm.approach(state.q, state.v, interval, goal)
-        else:
-            cell.tau = arm.drive(state.q, state.v, interval, twist)
-        timing.answered = timing.sent = clock.now
-    arm.hold = 0.0
-    return np.max(found[begin:], axis=0)
-
-
-@pytest.mark.parametrize(('mode', 'usual'), [('twist', 0.11), ('pose', 0.27), ('guiding', 0.1)])
-@pytest.mark.parametrize(('late', 'pace'), [(0.02, 1.0), (0.06, 1.0), (0.0, 0.9)])
-@pytest.mark.few(5)
-def test_an_arm_whose_states_begin_to_come_late_moves_as_before(
-    cell, monkeypatch, mode, usual, late, pace
-):
-    """States 20 ms late threw a light arm at 17 m/s; those of a slow simulator are not late."""
-    speed, energy = states_that_come_late(cell, monkeypatch, mode, late, pace)
-    assert speed < usual + 0.5
-    assert energy < 5.0
 
 
 @pytest.fixture

@@ -53,20 +53,6 @@ def stormed():
         yield one
 
 
-def test_joint_states_that_begin_to_come_late_are_reported():
-    with played_arm(DOMAIN + 1) as one:
-
-        def lead(late=0.0):
-            one.stamp = time.time_ns() - round(1e9 * late)
-            one.lead(step=1e-6)
-
-        assert one.change('deactivate')
-        one.told('inactive', lead)
-        assert one.change('activate')
-        one.told('following twist_command', lead)
-        one.told('limited by: states that come later', lambda: lead(0.06))
-
-
 def assert_handed_over(played, words, reason, lead):
     """The arm is braked, and given up for a reason."""
     played.told(f'braking: {words}', lead)

@@ -228,7 +228,7 @@ def test_gravity_is_followed_while_a_payload_is_approached_in_steps(rig, monkeyp
     rig.swap(20)
     monkeypatch.setattr(type(rig.parts[1]), 'sends_torques', True)
     change, gravity = rig.context.changes.change, (0.1, 0.0, -9.81)
-    loading = change('payload', payload=PayloadParameters('rod', 5.0))
+    loading = change('payload', payload=PayloadParameters('rod', 2.0))
     rig.spin_until(lambda: 0.0 < rig.context.built.request.payload.mass < 5.0)
     tilted = change('gravity', gravity=gravity)
     rig.spin_until(tilted.done)
@@ -236,3 +236,20 @@ def test_gravity_is_followed_while_a_payload_is_approached_in_steps(rig, monkeyp
     assert rig.context.built.request.gravity == gravity
     rig.spin_until(loading.done)
     assert rig.context.built.request.payload.mass == 5.0
+
+
+@pytest.mark.parametrize('backend', ['python'])
+def test_a_payload_that_moves_the_arm_can_be_taken_back(rig, monkeypatch):
+    rig.swap(1)
+    part, changes = rig.parts[0], rig.context.changes
+    monkeypatch.setattr(type(part), 'sends_torques', True)
+    monkeypatch.setattr(part, 'resistance', lambda _before: 'moves the arm')
+    before = rig.context.built.request.payload
+    heavy = changes.change('payload', payload=PayloadParameters('rod', 2.0))
+    rig.spin_until(lambda: heavy.done() or rig.context.built.request.payload != before)
+    assert not heavy.done(), heavy.exception()
+    light = changes.change('payload', payload=before)
+    rig.spin_until(lambda: heavy.done() and light.done())
+    assert isinstance(heavy.exception(), SupersededError)
+    assert light.exception() is None
+    assert rig.context.built.request.payload == before
