@@ -149,7 +149,7 @@ class ManagedNode(LifecycleNodeMixin, GuardedNode):
             discovered = time.monotonic() - self._started > DISCOVERY
             return self.lifecycle != INACTIVE or (discovered and not others)
 
-        await self.commander.context.threads.until(alone, max(LEASE, DISCOVERY))
+        await self.commander.context.threads.until(alone, LEASE)
 
     def _others(self) -> str:
         """Other publishers of the commands that this node is to send; '' if there are none."""

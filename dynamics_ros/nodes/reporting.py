@@ -132,7 +132,7 @@ class CauseLog:
                     self._log.info(f'no longer: {text} ({count} times)')
 
 
-QUIET, MAX_PRESENT, REPLACED = 5.0, 20, 1.0
+QUIET, MAX_PRESENT, REPLACED = 5.0, 100, 0.1
 """Time after which a problem that has not come again has ended [s]; most problems at a time, and
 how often a new one replaces one of so many [Hz], since messages may invent causes."""
 

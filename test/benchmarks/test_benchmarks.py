@@ -82,7 +82,7 @@ def test_branches_and_closest_poses_are_held_against_long_searches(figures):
     values, _ = figures(*on_ur5, 'unreachable')
     assert values['out of reach: said so'] == 100.0
     # Searches end by time: how near they come is a matter of the machine.
-    assert values['out of reach: distance over least'] > 0.99
+    assert 0.99 < values['out of reach: distance over least'] < 100.0
 
 
 def test_a_solver_that_cannot_be_started_is_left_out_with_its_reason(capsys):

@@ -132,14 +132,14 @@ import sys
 from dynamics_ros.nodes import lifecycle
 from dynamics_ros.nodes import executables
 
-lifecycle.LEASE = 1.0
+lifecycle.LEASE = 5.0  # longer than DISCOVERY
 getattr(executables, sys.argv.pop(1))()
 """
 
 
 @contextmanager
 def impatient(tmp_path, name, parameters=None):
-    """A node that waits for other publishers for a second only, and what it says of itself."""
+    """A node that waits for other publishers for five seconds only, and what it says of itself."""
     script = tmp_path / name
     script.write_text(IMPATIENT.replace('sys.argv.pop(1)', repr(name)))
     script.chmod(0o755)

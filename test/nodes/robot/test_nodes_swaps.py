@@ -228,7 +228,7 @@ def test_gravity_is_followed_while_a_payload_is_approached_in_steps(rig, monkeyp
     rig.swap(20)
     monkeypatch.setattr(type(rig.parts[1]), 'sends_torques', True)
     change, gravity = rig.context.changes.change, (0.1, 0.0, -9.81)
-    loading = change('payload', payload=PayloadParameters('rod', 2.0))
+    loading = change('payload', payload=PayloadParameters('rod', 5.0))
     rig.spin_until(lambda: 0.0 < rig.context.built.request.payload.mass < 5.0)
     tilted = change('gravity', gravity=gravity)
     rig.spin_until(tilted.done)
